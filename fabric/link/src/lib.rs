@@ -1,0 +1,1 @@
+//! The link protocol: datagrams and time in, effects out: pure.

@@ -1,0 +1,1 @@
+//! The driver of the link: sockets, timers, the memo file.

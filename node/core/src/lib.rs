@@ -1,0 +1,1 @@
+//! The owner: queues, batches, exactly once; inputs in, effects out: pure.

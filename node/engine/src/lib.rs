@@ -1,0 +1,1 @@
+//! Runs a compiled app: events, views, sends: pure.

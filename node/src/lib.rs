@@ -1,0 +1,1 @@
+//! One process around the core: threads, HTTP, pushed views.

@@ -1,0 +1,1 @@
+//! The log: what was acknowledged is there after any crash.

@@ -1,0 +1,1 @@
+//! Weft, the app language: parse, check, compile: pure.

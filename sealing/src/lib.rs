@@ -1,0 +1,1 @@
+//! Identities, signed cards, tickets, the key schedule of a link: pure.
