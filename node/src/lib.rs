@@ -1,1 +1,4 @@
 //! One process around the core: threads, HTTP, pushed views.
+
+pub mod handle;
+pub mod http;

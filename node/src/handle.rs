@@ -1,0 +1,159 @@
+//! The door between HTTP and the node's owner: what the server asks of the node, and what the node may say.
+//!
+//! HTTP knows nothing of threads, logs or links: it holds a [`Handle`], and whoever runs the node implements it. A
+//! test implements it over a few maps. Nothing here names a status code but in words; [`crate::http`] maps them.
+
+use std::future::Future;
+
+/// One input from outside, as it came over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// The app's name, as in the path.
+    pub app: String,
+    /// The input's name, as in the path.
+    pub input: String,
+    /// The arguments: the text of a JSON object, not looked at yet.
+    pub body: Vec<u8>,
+    /// Who asks: the token's user, `"local"` on loopback without tokens.
+    pub by: String,
+    /// At most 128 printable ASCII characters: a second post with the same key gets the first one's answer.
+    pub idempotency_key: Option<String>,
+}
+
+/// Why an input did not become an event, or what became of it when nobody can say.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// The arguments do not have the input's shape; names the field and what was expected.
+    #[error("{0}")]
+    Shape(String),
+    /// No such app, or no such input in it.
+    #[error("there is no input {input} in an app {app} here")]
+    NoSuchRoute {
+        /// The app asked for.
+        app: String,
+        /// The input asked for.
+        input: String,
+    },
+    /// The app refused, in its own words. Nothing changed.
+    #[error("{0}")]
+    Refused(String),
+    /// The event was over its budget of operations or bytes. Nothing changed.
+    #[error("{0}")]
+    Budget(String),
+    /// The queue of inputs is full. Nothing changed; try again after so many seconds.
+    #[error("the node has as many inputs waiting as it takes; try again in {retry_after_seconds} s")]
+    Full {
+        /// When it is worth another try.
+        retry_after_seconds: u32,
+    },
+    /// The disk took no more, or the like: nothing changed, and trying again does not help until somebody acts.
+    #[error("{0}")]
+    Unwritable(String),
+    /// The node is stopping and took nothing.
+    #[error("the node is stopping; the input was not taken")]
+    Stopping,
+    /// The input was taken and what became of it is not known: it may or may not be applied after the next start. The
+    /// same idempotency key makes it safe to ask again.
+    #[error("{0}; whether the input was applied is not known, ask again with the same Idempotency-Key")]
+    Unknown(String),
+}
+
+/// Why a view could not be computed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ViewError {
+    /// The arguments do not have the view's shape; names the argument and what was expected.
+    #[error("{0}")]
+    Shape(String),
+    /// No such app, or no such view in it.
+    #[error("there is no view {view} in an app {app} here")]
+    NoSuchRoute {
+        /// The app asked for.
+        app: String,
+        /// The view asked for.
+        view: String,
+    },
+    /// The view itself failed: a division by zero, a missing row.
+    #[error("{0}")]
+    Refused(String),
+    /// The view was over its budget of operations or bytes.
+    #[error("{0}")]
+    Budget(String),
+    /// The node is stopping.
+    #[error("the node is stopping")]
+    Stopping,
+}
+
+/// What whoever runs the node asks of it, with the control token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Control {
+    /// Make the node of this ticket a peer, or learn its newer addresses.
+    AddPeer {
+        /// The ticket's text, `svt1…`.
+        ticket: String,
+        /// What people here call it; empty is no name.
+        name: String,
+    },
+    /// The node is a peer no more; what waits for it is refused.
+    RemovePeer {
+        /// The node's text, `sv1…`.
+        node: String,
+    },
+    /// All peers with how their links are.
+    Peers,
+    /// How the node is.
+    Status,
+}
+
+/// Why a control request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// A ticket or a node's text that cannot be read; says what is wrong with it.
+    #[error("{0}")]
+    Shape(String),
+    /// No such peer.
+    #[error("{node} is not a peer of this node")]
+    NoSuchPeer {
+        /// The node asked for.
+        node: String,
+    },
+    /// The node refuses, with why: one's own ticket, say.
+    #[error("{0}")]
+    Refused(String),
+    /// The queue is full; try again after so many seconds.
+    #[error("the node has as many requests waiting as it takes; try again in {retry_after_seconds} s")]
+    Full {
+        /// When it is worth another try.
+        retry_after_seconds: u32,
+    },
+    /// The node is stopping and did nothing.
+    #[error("the node is stopping")]
+    Stopping,
+    /// It failed in a way that leaves open whether it was done.
+    #[error("{0}; whether it was done is not known")]
+    Unknown(String),
+}
+
+/// The node as HTTP sees it. Cheap to clone: each connection has one.
+pub trait Handle: Clone + Send + Sync + 'static {
+    /// Applies one input. Resolves only after the sync that covers the event, to the answer's JSON if it has one.
+    fn post(&self, post: Post) -> impl Future<Output = Result<Option<String>, PostError>> + Send;
+
+    /// A view's JSON over the last published state. May compute for as long as the budget lets it: it is called where
+    /// blocking is allowed.
+    fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError>;
+
+    /// Changes each time a batch that touched the app is published, after its sync. `None`: no such app.
+    fn watch(&self, app: &str) -> Option<tokio::sync::watch::Receiver<u64>>;
+
+    /// Carries out what the holder of the control token asks, and says what there is to show.
+    fn control(&self, request: Control) -> impl Future<Output = Result<serde_json::Value, ControlError>> + Send;
+
+    /// The control token. An empty one lets nobody in.
+    fn token(&self) -> &str;
+
+    /// The names of the apps that run here, in order.
+    fn apps(&self) -> Vec<String>;
+
+    /// This node's identity as text, `sv1…`.
+    fn node_id(&self) -> String;
+}
