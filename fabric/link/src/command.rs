@@ -1,0 +1,108 @@
+//! What the owner of an endpoint tells it: its configuration, peers, streams and records.
+//!
+//! These types carry no behaviour. They must not know datagrams or frames.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sealing::{Card, Identity, NodeId, Run, Tag};
+
+/// A stream of records from one app of the sender to one app of the receiver: 16 random bytes that the sender chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub [u8; 16]);
+
+/// What a sender says of one of its streams once in each pair of runs, before the first record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// The stream that is declared.
+    pub stream: StreamId,
+    /// Name of the app that sends: at most [`crate::limits::APP_NAME_BYTES_MAX`] bytes.
+    pub from_app: String,
+    /// Name of the app that receives: at most [`crate::limits::APP_NAME_BYTES_MAX`] bytes.
+    pub to_app: String,
+    /// The oldest number that is not settled yet; numbers start at 1. `last + 1` if all are settled.
+    pub oldest: u64,
+    /// The tag of record `oldest - 1`; zero if there was none.
+    pub tag_before: Tag,
+    /// The highest number given to a record when this was declared.
+    pub last: u64,
+}
+
+/// One record to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The stream that it belongs to; declared before.
+    pub stream: StreamId,
+    /// Its number, one above the record before it.
+    pub number: u64,
+    /// The tag of the run that made it.
+    pub tag: Tag,
+    /// Its bytes: at most [`crate::limits::RECORD_BYTES_MAX`].
+    pub payload: Arc<[u8]>,
+}
+
+/// A node that this one exchanges records with.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Who it is.
+    pub node: NodeId,
+    /// The hash of its card, as a ticket has it: the card is fetched by it if `card` is not there.
+    pub card_hash: Option<[u8; 32]>,
+    /// Its card, if it is held.
+    pub card: Option<Card>,
+    /// Where it may be reached, the most trusted first; the first
+    /// [`crate::limits::ADDRESSES_PER_PEER_MAX`] are kept.
+    pub addresses: Vec<SocketAddr>,
+    /// The memo place of the link as last saved, if there is one. A damaged one counts as none.
+    pub memo: Option<[u8; 256]>,
+}
+
+/// What an endpoint is made of.
+pub struct Config {
+    /// This node's keys.
+    pub identity: Arc<Identity>,
+    /// This node's card.
+    pub card: Card,
+    /// This start of this node on its store: its counter is synced before the endpoint is made.
+    pub run: Run,
+    /// Fresh entropy; everything random in the endpoint is drawn from it.
+    pub entropy: [u8; 32],
+}
+
+/// Why a record was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WindowFull {
+    /// The window of the stream is full: send it again after the next `Outcome` of the stream.
+    #[error(
+        "the window of the stream is full ({records} records, {bytes} bytes on their way): wait for an outcome"
+    )]
+    Full {
+        /// Records sent without an outcome.
+        records: usize,
+        /// Their bytes.
+        bytes: usize,
+    },
+    /// The record is larger than any record may be.
+    #[error(
+        "the record has {bytes} bytes, at most {} are carried",
+        crate::limits::RECORD_BYTES_MAX
+    )]
+    TooLarge {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The peer was never added, or was removed.
+    #[error("there is no such peer: add it first")]
+    NoPeer,
+    /// The stream was not declared to this peer, or it forked.
+    #[error("the stream was not declared to this peer: declare it first")]
+    NotDeclared,
+    /// The number is not the one after the last one sent.
+    #[error("record {number} does not follow: the stream goes on with {expected}")]
+    OutOfOrder {
+        /// The number that was offered.
+        number: u64,
+        /// The number that is next.
+        expected: u64,
+    },
+}

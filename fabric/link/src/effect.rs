@@ -1,0 +1,173 @@
+//! What an endpoint asks of its driver and tells its owner, and what it shows to people.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sealing::{Card, NodeId, Tag};
+
+use crate::command::{Declaration, StreamId};
+use crate::time::Time;
+
+/// One thing to be done, in the order of `poll_effect`.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Overwrite the peer's memo place and sync it before any later effect is carried out.
+    SaveMemo {
+        /// Whose place.
+        peer: NodeId,
+        /// The whole new contents.
+        place: [u8; 256],
+    },
+    /// Send a datagram.
+    Datagram {
+        /// Where to.
+        to: SocketAddr,
+        /// At most [`crate::limits::DATAGRAM_BYTES_MAX`] bytes.
+        bytes: Vec<u8>,
+    },
+    /// A record came: per stream contiguous from `declaration.oldest`, once per pair of runs.
+    Record {
+        /// Who sent it, proven.
+        peer: NodeId,
+        /// What the sender said of the stream.
+        declaration: Arc<Declaration>,
+        /// Its number.
+        number: u64,
+        /// The tag of the run that made it.
+        tag: Tag,
+        /// Its bytes, exactly as sent.
+        payload: Vec<u8>,
+    },
+    /// The peer committed and synced everything of the stream up to `upto`.
+    Outcome {
+        /// Who.
+        peer: NodeId,
+        /// Which of our streams.
+        stream: StreamId,
+        /// The highest number with an outcome.
+        upto: u64,
+        /// Those up to `upto` that the peer's app refused, with the reason, as far as they are not settled:
+        /// a number up to `upto` that is not among them was delivered.
+        refusals: Vec<(u64, String)>,
+    },
+    /// The peer cannot take record `number` now (no such app, another shape); it asks again when it can.
+    Waiting {
+        /// Who.
+        peer: NodeId,
+        /// Which of our streams.
+        stream: StreamId,
+        /// The first record that waits.
+        number: u64,
+        /// Why, for people.
+        reason: String,
+    },
+    /// The peer forgot its rows up to `upto`: refusals up to it may be forgotten here.
+    /// Also implied by a declaration, with `upto = oldest - 1`.
+    Settled {
+        /// Who.
+        peer: NodeId,
+        /// Which of its streams.
+        stream: StreamId,
+        /// The highest settled number.
+        upto: u64,
+    },
+    /// The peer says that this node was set back in time as far as this stream of ours goes.
+    Forked {
+        /// Who.
+        peer: NodeId,
+        /// Which of our streams.
+        stream: StreamId,
+    },
+    /// The card of a peer was fetched and matches the hash in its ticket: keep it.
+    Card {
+        /// Whose.
+        peer: NodeId,
+        /// The card.
+        card: Card,
+    },
+    /// The proven address of the peer changed: keep it.
+    Address {
+        /// Whose.
+        peer: NodeId,
+        /// Where it is now.
+        address: SocketAddr,
+    },
+    /// A node that is not a peer said hello and proved who it is. Rate limited.
+    Stranger {
+        /// Who.
+        node: NodeId,
+    },
+    /// The state of the link to a peer changed.
+    Peer {
+        /// Whose link.
+        node: NodeId,
+        /// What it is now.
+        state: PeerState,
+    },
+}
+
+/// The state of the link to a peer, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerState {
+    /// Nothing was heard or asked in this process yet.
+    Quiet,
+    /// The peer answered: packets of this pair of runs open.
+    Up,
+    /// Nothing is known to arrive.
+    Down {
+        /// Why.
+        why: DownReason,
+    },
+    /// The peer answered that it has not added this node.
+    Declined,
+}
+
+/// Why a link is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownReason {
+    /// Nothing is known about where it is.
+    NoAddress,
+    /// Its card is not held and no ticket's hash to fetch it by.
+    NoCard,
+    /// It does not answer at any known address.
+    Silent,
+    /// It answered in a way that cannot be verified.
+    BadAnswer,
+    /// It broke the protocol under proven keys; the link was ended and starts anew.
+    Misbehaved,
+}
+
+impl fmt::Display for DownReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            DownReason::NoAddress => "no address of it is known",
+            DownReason::NoCard => "its card is not held, and there is no ticket to fetch it by",
+            DownReason::Silent => "it does not answer at any known address",
+            DownReason::BadAnswer => "its answer could not be verified",
+            DownReason::Misbehaved => "it broke the protocol",
+        })
+    }
+}
+
+impl fmt::Display for PeerState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerState::Quiet => formatter.write_str("quiet"),
+            PeerState::Up => formatter.write_str("up"),
+            PeerState::Down { why } => write!(formatter, "down: {why}"),
+            PeerState::Declined => formatter.write_str("declined: it has not added this node"),
+        }
+    }
+}
+
+/// What people may know of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// The state of the link, with why if it is down.
+    pub state: PeerState,
+    /// Where datagrams to it go now.
+    pub address: Option<SocketAddr>,
+    /// When a packet of it last opened, if one did in this process.
+    pub last_heard: Option<Time>,
+}

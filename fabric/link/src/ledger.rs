@@ -1,0 +1,163 @@
+//! The receiver's side of exactly once, as a pure function of what was committed.
+//!
+//! For each stream of each peer a store keeps one [`Heard`]; it is committed together with the effects of the record
+//! that moved it. The link may deliver a record again in each pair of runs, after any crash of either side: the ledger
+//! alone says whether it is applied. It must not know datagrams, runs of this node, or apps.
+//!
+//! Numbers alone cannot tell a record that came twice from another one that a sender which was set back in time made
+//! under the same number. Tags can: each record carries the tag of the run that made it.
+
+use std::collections::BTreeMap;
+
+use sealing::Tag;
+
+use crate::command::Declaration;
+
+/// What was heard of one stream: committed, so it survives every crash. The default is nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The highest number with an outcome here; 0 before the first.
+    pub number: u64,
+    /// The tag of that record.
+    pub tag: Tag,
+    /// What was refused up to `number` and is not settled yet, with the reasons.
+    pub refusals: BTreeMap<u64, String>,
+}
+
+impl Default for Heard {
+    fn default() -> Heard {
+        Heard {
+            number: 0,
+            tag: Tag([0; 8]),
+            refusals: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is to be done with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the next one: apply it.
+    Apply,
+    /// It has its outcome already, or is out of turn: say `stored` again and do nothing.
+    Duplicate,
+    /// This node was set back in time: the records `from..=to` were settled by the sender and are gone.
+    /// Commit that they are missing, then apply this one.
+    Gap {
+        /// The first missing number.
+        from: u64,
+        /// The last missing number.
+        to: u64,
+    },
+    /// The sender was set back in time: apply nothing of this stream any more and say `forked`.
+    Forked,
+}
+
+impl Heard {
+    /// What is to be done with record `number`, made in the run with `tag`, of a stream declared so.
+    ///
+    /// The link hands records over contiguously from `declaration.oldest` in each pair of runs. So the record at the
+    /// number heard, or the tag before the oldest, is compared before anything above it is applied.
+    ///
+    /// Two things are up to the caller. After [`Verdict::Forked`] nothing more of the stream is judged: records behind
+    /// the one that told may be on their way already. A record that is left waiting is not applied, and those behind it
+    /// get [`Verdict::Duplicate`] here, since they are out of turn: the link hands them over again.
+    pub fn judge(&self, declaration: &Declaration, number: u64, tag: Tag) -> Verdict {
+        let heard = self.number;
+        let before_oldest = declaration.oldest.saturating_sub(1);
+        if heard > 0 && before_oldest == heard && declaration.tag_before != self.tag {
+            return Verdict::Forked;
+        }
+        // `last` is what the sender had given out when it declared: going past it in the same pair of runs is no
+        // fork, but then only the next number comes. What comes at or below the number heard was not past it.
+        if declaration.last < heard && number <= heard {
+            return Verdict::Forked;
+        }
+        match number {
+            _ if number == heard && tag != self.tag => Verdict::Forked,
+            _ if number <= heard => Verdict::Duplicate,
+            _ if number - heard == 1 => Verdict::Apply,
+            _ if number == declaration.oldest => Verdict::Gap {
+                from: heard + 1,
+                to: number - 1,
+            },
+            _ => Verdict::Duplicate,
+        }
+    }
+
+    /// Record `number` has its outcome: applied, or refused with a reason.
+    pub fn apply(&mut self, number: u64, tag: Tag, refusal: Option<String>) {
+        self.number = number;
+        self.tag = tag;
+        if let Some(reason) = refusal {
+            self.refusals.insert(number, reason);
+        }
+    }
+
+    /// The sender forgot its rows up to `upto`: so are the refusals here.
+    pub fn settle(&mut self, upto: u64) {
+        self.refusals.retain(|number, _| *number > upto);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::StreamId;
+
+    const A: Tag = Tag([1; 8]);
+    const B: Tag = Tag([2; 8]);
+
+    fn check(heard: (u64, Tag), declared: (u64, Tag, u64), record: (u64, Tag), expected: Verdict) {
+        let heard = Heard {
+            number: heard.0,
+            tag: heard.1,
+            ..Heard::default()
+        };
+        let declaration = Declaration {
+            stream: StreamId([7; 16]),
+            from_app: "a".into(),
+            to_app: "b".into(),
+            oldest: declared.0,
+            tag_before: declared.1,
+            last: declared.2,
+        };
+        assert_eq!(
+            heard.judge(&declaration, record.0, record.1),
+            expected,
+            "heard {heard:?}, declared {declared:?}, record {record:?}"
+        );
+    }
+
+    #[test]
+    fn verdicts() {
+        let zero = Tag([0; 8]);
+        // heard, (oldest, tag before, last), record, verdict
+        check((0, zero), (1, zero, 1), (1, A), Verdict::Apply);
+        check((0, zero), (3, A, 3), (3, A), Verdict::Gap { from: 1, to: 2 });
+        check((5, A), (6, A, 9), (6, A), Verdict::Apply);
+        check((5, A), (6, B, 9), (6, B), Verdict::Forked);
+        check((5, A), (4, A, 9), (4, A), Verdict::Duplicate);
+        check((5, A), (4, A, 9), (5, A), Verdict::Duplicate);
+        check((5, A), (4, A, 9), (5, B), Verdict::Forked);
+        check((5, A), (4, A, 9), (6, B), Verdict::Apply);
+        check((5, A), (4, A, 4), (4, A), Verdict::Forked);
+        check((5, A), (8, A, 9), (8, B), Verdict::Gap { from: 6, to: 7 });
+        check((5, A), (6, A, 9), (7, A), Verdict::Duplicate);
+        // Past what was declared in the same pair of runs.
+        check((12, A), (6, A, 9), (13, A), Verdict::Apply);
+        // Backup at 50, the peer heard 60 of run A, new 51–70 made in run B while away.
+        check((60, A), (51, A, 70), (60, B), Verdict::Forked);
+        check((60, A), (51, A, 70), (51, B), Verdict::Duplicate);
+    }
+
+    #[test]
+    fn settling_forgets_refusals_up_to_a_number() {
+        let mut heard = Heard::default();
+        heard.apply(1, A, Some("no".into()));
+        heard.apply(2, A, None);
+        heard.apply(3, A, Some("never".into()));
+        heard.settle(2);
+        assert_eq!(heard.refusals.keys().copied().collect::<Vec<_>>(), [3]);
+    }
+}
