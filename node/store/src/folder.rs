@@ -1,0 +1,223 @@
+//! The real medium: a folder that one process owns.
+//!
+//! The folder is 0700 and its files are 0600; looser ones are refused, since what lies there is private. The file `lock` is
+//! locked while the folder is open and holds the owner's process number, for people.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::{Storage, StoreError};
+
+/// The file that is locked while a process owns the folder.
+const LOCK: &str = "lock";
+
+/// A folder on a disk, owned by this process until dropped.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Open files by name. They stay open, so that an error of writing back is reported to the sync that must hear it.
+    files: HashMap<String, File>,
+    _lock: File,
+}
+
+impl Folder {
+    /// Opens a folder, made with mode 0700 if it is not there, and locks it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`] if another process owns it, [`StoreError::Permissions`] if others may use it or a file in
+    /// it, [`StoreError::Io`] if it cannot be made or read.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let shown = path.display().to_string();
+        if !path.exists() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(StoreError::io("make the folder", &shown))?;
+        }
+        let path = path
+            .canonicalize()
+            .map_err(StoreError::io("open the folder", &shown))?;
+        check_permissions(&path, &path)?;
+        let lock = lock(&path)?;
+        for entry in fs::read_dir(&path).map_err(StoreError::io("list", &shown))? {
+            let entry = entry.map_err(StoreError::io("list", &shown))?;
+            check_permissions(&path, &entry.path())?;
+        }
+        Ok(Self {
+            path,
+            files: HashMap::new(),
+            _lock: lock,
+        })
+    }
+
+    /// The folder's path, absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process that owns a folder now; none if nobody does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] if the folder's lock cannot be read.
+    pub fn owner(path: &Path) -> Result<Option<u32>, StoreError> {
+        let file = path.join(LOCK);
+        let shown = file.display().to_string();
+        let mut lock = match File::open(&file) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io("open", &shown)(error)),
+        };
+        match lock.try_lock_shared() {
+            Ok(()) => Ok(None),
+            // The owner writes its number right after it locked; until then 0 stands for it.
+            Err(TryLockError::WouldBlock) => Ok(Some(read_pid(&mut lock).unwrap_or(0))),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &shown)(error)),
+        }
+    }
+
+    fn file(&mut self, name: &str) -> io::Result<&File> {
+        let path = self.inside(name)?;
+        if !self.files.contains_key(name) {
+            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            self.files.insert(name.to_owned(), file);
+        }
+        Ok(&self.files[name])
+    }
+
+    fn inside(&self, name: &str) -> io::Result<PathBuf> {
+        if name.is_empty() || name.contains(['/', '\0']) || name == "." || name == ".." || name == LOCK {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{name:?} is no plain file name"),
+            ));
+        }
+        Ok(self.path.join(name))
+    }
+}
+
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join(LOCK);
+    let shown = path.display().to_string();
+    let mut lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(StoreError::io("open", &shown))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::Locked {
+                folder: folder.to_owned(),
+                pid: read_pid(&mut lock),
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &shown)(error)),
+    }
+    lock.set_len(0)
+        .and_then(|()| lock.write_all(format!("{}\n", std::process::id()).as_bytes()))
+        .map_err(StoreError::io("write", &shown))?;
+    Ok(lock)
+}
+
+fn read_pid(lock: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Refuses what its group or others may use.
+fn check_permissions(folder: &Path, path: &Path) -> Result<(), StoreError> {
+    let metadata =
+        fs::symlink_metadata(path).map_err(StoreError::io("look at", &path.display().to_string()))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if metadata.is_symlink() || mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let command = format!(
+        "chmod -R go= '{}'",
+        folder.display().to_string().replace('\'', r"'\''")
+    );
+    Err(StoreError::Permissions {
+        path: path.to_owned(),
+        mode,
+        command,
+    })
+}
+
+impl Storage for Folder {
+    fn list(&mut self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().into_string()
+                && name != LOCK
+                && entry.file_type()?.is_file()
+            {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        let path = self.inside(name)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        self.files.insert(name.to_owned(), file);
+        Ok(())
+    }
+
+    fn length(&mut self, name: &str) -> io::Result<u64> {
+        Ok(self.file(name)?.metadata()?.len())
+    }
+
+    fn read(&mut self, name: &str, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file(name)?.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&mut self, name: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file(name)?.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&mut self, name: &str) -> io::Result<()> {
+        self.file(name)?.sync_data()
+    }
+
+    fn sync_folder(&mut self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.inside(from)?, self.inside(to)?)?;
+        self.files.remove(to);
+        if let Some(file) = self.files.remove(from) {
+            self.files.insert(to.to_owned(), file);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.inside(name)?)?;
+        self.files.remove(name);
+        Ok(())
+    }
+
+    fn drop_cache(&mut self, name: &str) -> io::Result<()> {
+        let file = self.file(name)?;
+        Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
+    }
+}

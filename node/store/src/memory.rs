@@ -1,0 +1,8 @@
+//! stub
+#![allow(missing_docs)]
+#[derive(Debug, Clone)]
+pub struct Memory;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Eio,
+}
