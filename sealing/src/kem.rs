@@ -1,0 +1,116 @@
+//! X-Wing (X25519 + ML-KEM-768, draft-connolly-cfrg-xwing-kem): the only module that names the KEM.
+//!
+//! Public keys whose X25519 part is of small order are refused, and so are encapsulations whose X25519 part contributes
+//! nothing: either would leave the shared secret to ML-KEM alone.
+
+use std::fmt;
+
+use rand_core::CryptoRng;
+use x_wing::{
+    CIPHERTEXT_SIZE, Ciphertext, DecapsulationKeyRejectNonContrib, Decapsulator, ENCAPSULATION_KEY_SIZE,
+    ENCAPSULATION_RANDOMNESS_SIZE, EncapsulationKey, KeyExport, TryDecapsulate,
+};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::schedule::Secret;
+
+/// Bytes of a public key.
+pub(crate) const PUBLIC_BYTES: usize = ENCAPSULATION_KEY_SIZE;
+/// Bytes of an encapsulation.
+pub(crate) const CIPHERTEXT_BYTES: usize = CIPHERTEXT_SIZE;
+/// Where the X25519 part of a public key begins.
+const X25519_OFFSET: usize = PUBLIC_BYTES - 32;
+
+/// The secret half, grown from a seed of 32 bytes. Erased when dropped.
+pub(crate) struct KemSecret(Box<DecapsulationKeyRejectNonContrib>);
+
+/// The public half, valid by construction.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct KemPublic(Box<EncapsulationKey>);
+
+impl KemSecret {
+    pub(crate) fn from_seed(seed: &[u8; 32]) -> KemSecret {
+        KemSecret(Box::new(DecapsulationKeyRejectNonContrib::from(*seed)))
+    }
+
+    pub(crate) fn generate(rng: &mut impl CryptoRng) -> KemSecret {
+        let mut seed = Zeroizing::new([0; 32]);
+        rng.fill_bytes(seed.as_mut_slice());
+        KemSecret::from_seed(&seed)
+    }
+
+    pub(crate) fn public(&self) -> KemPublic {
+        KemPublic(Box::new(self.0.encapsulation_key().clone()))
+    }
+
+    /// The shared secret of an encapsulation; none if its X25519 part contributes nothing. An encapsulation for another
+    /// key or a changed one gives another secret, not an error.
+    pub(crate) fn decapsulate(&self, ciphertext: &[u8; CIPHERTEXT_BYTES]) -> Option<Secret> {
+        let mut shared = self.0.try_decapsulate(&Ciphertext::from(*ciphertext)).ok()?;
+        let secret = Zeroizing::new(shared.0);
+        shared.0.zeroize();
+        Some(secret)
+    }
+}
+
+impl KemPublic {
+    /// None if the bytes are no valid ML-KEM key or the X25519 part is of small order.
+    pub(crate) fn from_bytes(bytes: &[u8; PUBLIC_BYTES]) -> Option<KemPublic> {
+        if is_small_order(&bytes[X25519_OFFSET..]) {
+            return None;
+        }
+        EncapsulationKey::try_from(bytes.as_slice())
+            .ok()
+            .map(|key| KemPublic(Box::new(key)))
+    }
+
+    pub(crate) fn to_bytes(&self) -> [u8; PUBLIC_BYTES] {
+        self.0.to_bytes().0
+    }
+
+    pub(crate) fn encapsulate(&self, rng: &mut impl CryptoRng) -> ([u8; CIPHERTEXT_BYTES], Secret) {
+        let mut randomness = Zeroizing::new([0; ENCAPSULATION_RANDOMNESS_SIZE]);
+        rng.fill_bytes(randomness.as_mut_slice());
+        self.encapsulate_deterministic(&randomness)
+    }
+
+    pub(crate) fn encapsulate_deterministic(
+        &self,
+        randomness: &[u8; ENCAPSULATION_RANDOMNESS_SIZE],
+    ) -> ([u8; CIPHERTEXT_BYTES], Secret) {
+        let (ciphertext, mut shared) = self.0.encapsulate_deterministic(randomness.into());
+        let secret = Zeroizing::new(shared.0);
+        shared.0.zeroize();
+        (ciphertext.0, secret)
+    }
+}
+
+impl fmt::Debug for KemPublic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("KemPublic")
+    }
+}
+
+/// The u-coordinates of small order on Curve25519 and its twist, and their forms not reduced modulo 2^255 - 19
+/// (<https://cr.yp.to/ecdh.html>, "Validate"), little-endian and without the ignored top bit.
+fn is_small_order(u: &[u8]) -> bool {
+    const ORDER_8: [[u8; 32]; 2] = [
+        [
+            0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a,
+            0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00,
+        ],
+        [
+            0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b,
+            0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57,
+        ],
+    ];
+    let mut masked = [0; 32];
+    masked.copy_from_slice(u);
+    masked[31] &= 0x7f;
+    let low = masked[1..].iter().all(|byte| *byte == 0) && masked[0] <= 1;
+    // p - 1, p and p + 1 end in ec, ed, ee with every other byte of 2^255 - 1.
+    let around_p = masked[31] == 0x7f
+        && masked[1..31].iter().all(|byte| *byte == 0xff)
+        && (0xec..=0xee).contains(&masked[0]);
+    low || around_p || ORDER_8.contains(&masked)
+}
