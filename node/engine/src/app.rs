@@ -11,6 +11,8 @@ pub struct Context {
     pub now: i64,
     /// The event's only source of chance.
     pub entropy: [u8; 32],
+    /// Sends that the outbox still has room for; an event that would make more is [`EventError::NoRoom`].
+    pub room: usize,
 }
 
 /// One thing that happens to an app.
@@ -119,6 +121,12 @@ pub enum EventError {
     Refused {
         /// Why.
         reason: String,
+    },
+    /// The event would send more than the outbox has room for.
+    #[error("the outbox has room for {room} more sends: wait until peers have taken what is on its way")]
+    NoRoom {
+        /// Sends that there was room for.
+        room: usize,
     },
     /// The event cost more than an event may.
     #[error("the event went over its budget of {limit} {unit}")]
