@@ -1,0 +1,72 @@
+//! The open batch: the rows changed since the last append, and what leaves once they are on disk.
+
+use crate::outbox::Route;
+use crate::{LinkCommand, Reply, ReplyId};
+use link::StreamId;
+use sealing::NodeId;
+use std::collections::{BTreeMap, BTreeSet};
+use store::Change;
+
+/// Inputs a batch takes before the core asks for no more: one frame's worth of work, so that an answer's wait is bounded.
+pub const BATCH_INPUTS_MAX: usize = 4_096;
+
+/// Bytes of changed rows a batch takes before the core asks for no more: with the largest event still one frame.
+pub const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// The open batch. A row changed twice is written once, as it is at the end.
+#[derive(Debug, Default)]
+pub struct Batch {
+    changes: BTreeMap<(u64, Vec<u8>), Option<Vec<u8>>>,
+    bytes: usize,
+    inputs: usize,
+    /// Apps whose state changed: their snapshots are published.
+    pub apps: BTreeSet<String>,
+    /// Peers' streams that are told `stored`.
+    pub heard: BTreeSet<(NodeId, StreamId)>,
+    /// Our streams with new records or a wider window.
+    pub streams: BTreeSet<Route>,
+    /// Answers to whoever posted.
+    pub replies: Vec<(ReplyId, Reply)>,
+    /// Whatever else the link is told.
+    pub commands: Vec<LinkCommand>,
+}
+
+impl Batch {
+    /// A row's new value, or its end.
+    pub fn change(&mut self, list: u64, key: Vec<u8>, row: Option<Vec<u8>>) {
+        self.bytes += key.len() + row.as_ref().map_or(0, Vec::len);
+        self.changes.insert((list, key), row);
+    }
+
+    /// Counts one input.
+    pub fn count_input(&mut self) {
+        self.inputs += 1;
+    }
+
+    /// Whether the batch takes another input.
+    pub fn has_room(&self) -> bool {
+        self.inputs < BATCH_INPUTS_MAX && self.bytes < BATCH_BYTES_MAX
+    }
+
+    /// Whether a row changed.
+    pub fn changes_rows(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// The changed rows, by list and key.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+            .into_iter()
+            .map(|((list, key), row)| Change { list, key, row })
+            .collect()
+    }
+
+    /// Whether nothing leaves with it.
+    pub fn is_silent(&self) -> bool {
+        self.apps.is_empty()
+            && self.heard.is_empty()
+            && self.streams.is_empty()
+            && self.replies.is_empty()
+            && self.commands.is_empty()
+    }
+}

@@ -1,0 +1,494 @@
+//! The owner of everything a node must not lose: one input at a time in, effects in order out.
+//!
+//! Each input changes rows of the open batch and leaves things to be said; both wait there while the batch before is
+//! being synced ([`Core::flush`]). What the inputs do to apps and streams is in `events.rs`.
+
+use crate::batch::Batch;
+use crate::inbox::Inbox;
+use crate::interface::{Control, ControlError, Effect, FromLink, Input, LinkCommand, Out, Reply, ReplyId};
+use crate::outbox::{Outbox, Route};
+use crate::posts::Posts;
+use crate::recovery::Start;
+use crate::release::Released;
+use crate::rows::{self, PeerRow};
+use engine::App;
+use link::{Declaration, Peer, PeerState, StreamId};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use sealing::{Card, NodeId, Run, Ticket};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::Synced;
+
+/// Peers of a node: each has a place of 256 bytes in the memo file and a row of about 2 KiB.
+pub const PEERS_MAX: usize = 65_536;
+
+/// Addresses remembered of a peer: its newest, and the few it comes back to.
+const ADDRESSES_PER_PEER_MAX: usize = 8;
+
+/// Nodes shown that are not peers and would talk.
+const STRANGERS_MAX: usize = 32;
+
+/// Lines kept for people of what went wrong without anybody asking.
+const NOTICES_MAX: usize = 100;
+
+/// A running app.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    /// Its number in the log.
+    pub number: u32,
+    /// Module and state.
+    pub app: App,
+}
+
+/// What leaves once its batch is on disk.
+#[derive(Debug)]
+struct Leaving {
+    outs: Vec<Out>,
+    /// Streams of ours and the highest number that is on disk by then.
+    streams: Vec<(Route, u64)>,
+}
+
+/// The owner.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) me: NodeId,
+    pub(crate) run: Run,
+    pub(crate) now: i64,
+    pub(crate) apps: BTreeMap<String, Installed>,
+    pub(crate) peers: BTreeMap<NodeId, PeerRow>,
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: Inbox,
+    pub(crate) posts: BTreeMap<String, Posts>,
+    pub(crate) batch: Batch,
+    pub(crate) link_states: BTreeMap<NodeId, PeerState>,
+    pub(crate) strangers: VecDeque<NodeId>,
+    pub(crate) notices: VecDeque<String>,
+    random: ChaCha20Rng,
+    next_sequence: u64,
+    /// The newest token: what the state was when nothing is open or under way.
+    synced: Synced,
+    in_flight: Option<(u64, Leaving)>,
+    /// What this node says to itself; it needs no link.
+    loopback: VecDeque<LinkCommand>,
+    own_declarations: BTreeMap<StreamId, Arc<Declaration>>,
+    effects: VecDeque<Effect>,
+}
+
+impl Core {
+    pub(crate) fn empty(start: &Start) -> Core {
+        Core {
+            me: start.me,
+            run: start.run,
+            now: start.now,
+            apps: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            outbox: Outbox::default(),
+            inbox: Inbox::new(),
+            posts: BTreeMap::new(),
+            batch: Batch::default(),
+            link_states: BTreeMap::new(),
+            strangers: VecDeque::new(),
+            notices: VecDeque::new(),
+            random: ChaCha20Rng::from_seed(start.entropy),
+            next_sequence: start.synced.sequence() + 1,
+            synced: start.synced,
+            in_flight: None,
+            loopback: VecDeque::new(),
+            own_declarations: BTreeMap::new(),
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// After recovery: the link learns the peers, the views their state, and what is unsettled is sent again.
+    pub(crate) fn begin(&mut self) {
+        for (node, row) in &self.peers {
+            if !row.removed {
+                self.batch.commands.push(add_peer(*node, row));
+            }
+        }
+        self.batch.apps.extend(self.apps.keys().cloned());
+        self.batch
+            .streams
+            .extend(self.outbox.iter().map(|(route, _)| route.clone()));
+        self.flush();
+    }
+
+    /// Takes one input. `now` is milliseconds since 1970 UTC; a clock set back does not set the core back.
+    pub fn handle(&mut self, now: i64, input: Input) {
+        self.now = self.now.max(now);
+        self.batch.count_input();
+        match input {
+            Input::Post(post) => self.post(post),
+            Input::Control { reply, control } => self.control(reply, control),
+            Input::Link(from_link) => self.from_link(from_link),
+            Input::Synced(synced) => self.synced(synced),
+        }
+        self.flush();
+    }
+
+    /// Whether the core takes another input but [`Input::Synced`]: the open batch has room.
+    pub fn has_room(&self) -> bool {
+        self.batch.has_room()
+    }
+
+    /// Whether everything that was taken is on disk and said.
+    pub fn is_settled(&self) -> bool {
+        self.in_flight.is_none() && self.effects.is_empty() && self.batch.is_silent()
+    }
+
+    /// The next thing to be done.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// 32 fresh bytes.
+    pub(crate) fn entropy(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.random.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn reply(&mut self, to: ReplyId, reply: Reply) {
+        self.batch.replies.push((to, reply));
+    }
+
+    pub(crate) fn notice(&mut self, line: String) {
+        self.notices.push_back(line);
+        if self.notices.len() > NOTICES_MAX {
+            self.notices.pop_front();
+        }
+    }
+
+    /// Whether records are exchanged with this node. One is one's own peer.
+    pub(crate) fn is_peer(&self, node: NodeId) -> bool {
+        node == self.me || self.peers.get(&node).is_some_and(|row| !row.removed)
+    }
+
+    fn is_removed(&self, node: NodeId) -> bool {
+        self.peers.get(&node).is_some_and(|row| row.removed)
+    }
+
+    fn from_link(&mut self, from_link: FromLink) {
+        match from_link {
+            FromLink::Record {
+                peer,
+                declaration,
+                number,
+                tag,
+                payload,
+            } => {
+                self.record(peer, &declaration, number, tag, &payload);
+            }
+            FromLink::Outcome {
+                peer,
+                stream,
+                upto,
+                refusals,
+            } => self.outcome(peer, stream, upto, refusals),
+            FromLink::Waiting {
+                peer,
+                stream,
+                number,
+                reason,
+            } => self.peer_waits(peer, stream, number, reason),
+            FromLink::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
+            FromLink::Forked { peer, stream } => self.forked(peer, stream),
+            FromLink::Card { peer, card } => self.learn_card(peer, &card),
+            FromLink::Address { peer, address } => self.learn_address(peer, address),
+            FromLink::Peer { node, state } => {
+                self.link_states.insert(node, state);
+            }
+            FromLink::Stranger(node) => self.stranger(node),
+        }
+    }
+
+    fn control(&mut self, reply: ReplyId, control: Control) {
+        let answer = match control {
+            Control::AddPeer { ticket, name } => self.add_peer(ticket, name),
+            Control::RemovePeer(node) => self.remove_peer(node),
+            Control::Status => Ok(Reply::Status(Box::new(self.status()))),
+        };
+        self.reply(reply, answer.unwrap_or_else(Reply::NotDone));
+    }
+
+    fn add_peer(&mut self, ticket: Ticket, name: String) -> Result<Reply, ControlError> {
+        if ticket.node == self.me {
+            return Err(ControlError::OwnTicket);
+        }
+        if !self.peers.contains_key(&ticket.node) && self.peers.len() >= PEERS_MAX {
+            return Err(ControlError::TooManyPeers(PEERS_MAX));
+        }
+        let old = self.peers.remove(&ticket.node);
+        let mut addresses = ticket.addresses;
+        addresses.extend(old.iter().flat_map(|row| row.addresses.iter().copied()));
+        let row = PeerRow {
+            name: if name.is_empty() {
+                old.as_ref().map_or(name, |row| row.name.clone())
+            } else {
+                name
+            },
+            card_hash: ticket.card_hash,
+            card: old
+                .filter(|row| row.card_hash == ticket.card_hash)
+                .and_then(|row| row.card),
+            addresses: newest_first(addresses),
+            removed: false,
+        };
+        self.batch.commands.push(add_peer(ticket.node, &row));
+        self.write_peer(ticket.node, row);
+        self.strangers.retain(|stranger| *stranger != ticket.node);
+        self.batch.streams.extend(self.outbox.routes_to(ticket.node));
+        Ok(Reply::Done)
+    }
+
+    fn remove_peer(&mut self, node: NodeId) -> Result<Reply, ControlError> {
+        let row = self.peers.get(&node).filter(|row| !row.removed);
+        let row = PeerRow {
+            removed: true,
+            ..row.ok_or(ControlError::NoSuchPeer(node))?.clone()
+        };
+        self.write_peer(node, row);
+        self.link_states.remove(&node);
+        self.batch.commands.push(LinkCommand::RemovePeer(node));
+        for route in self.outbox.routes_to(node) {
+            self.end_stream(&route, "the peer was removed; arrival unknown");
+        }
+        Ok(Reply::Done)
+    }
+
+    fn write_peer(&mut self, node: NodeId, row: PeerRow) {
+        self.batch
+            .change(rows::PEERS, node.as_bytes().to_vec(), Some(rows::encode(&row)));
+        self.peers.insert(node, row);
+    }
+
+    fn learn_card(&mut self, peer: NodeId, card: &Card) {
+        if let Some(row) = self
+            .peers
+            .get(&peer)
+            .filter(|row| row.card.as_deref() != Some(card.bytes()))
+        {
+            let row = PeerRow {
+                card: Some(card.bytes().to_vec()),
+                ..row.clone()
+            };
+            self.write_peer(peer, row);
+        }
+    }
+
+    fn learn_address(&mut self, peer: NodeId, address: SocketAddr) {
+        let known = self
+            .peers
+            .get(&peer)
+            .filter(|row| row.addresses.first() != Some(&address));
+        if let Some(row) = known {
+            let addresses = [address]
+                .into_iter()
+                .chain(row.addresses.iter().copied())
+                .collect();
+            let row = PeerRow {
+                addresses: newest_first(addresses),
+                ..row.clone()
+            };
+            self.write_peer(peer, row);
+        }
+    }
+
+    fn stranger(&mut self, node: NodeId) {
+        self.strangers.retain(|known| *known != node);
+        self.strangers.push_back(node);
+        if self.strangers.len() > STRANGERS_MAX {
+            self.strangers.pop_front();
+        }
+    }
+
+    fn synced(&mut self, synced: Synced) {
+        let (sequence, leaving) = self
+            .in_flight
+            .take()
+            .expect("a sync answers the one append under way");
+        assert_eq!(sequence, synced.sequence(), "the store syncs what was appended");
+        self.synced = synced;
+        self.release(leaving);
+    }
+
+    /// Appends the open batch, or lets go what changed no row; not while another batch is being synced.
+    fn flush(&mut self) {
+        while self.in_flight.is_none() {
+            while let Some(command) = self.loopback.pop_front() {
+                self.loop_back(command);
+            }
+            if self.batch.changes_rows() {
+                return self.append();
+            }
+            let leaving = self.close_batch();
+            if leaving.outs.is_empty() && leaving.streams.is_empty() {
+                return;
+            }
+            self.release(leaving);
+        }
+    }
+
+    fn append(&mut self) {
+        self.batch
+            .change(rows::CLOCK, Vec::new(), Some(rows::encode(&self.now)));
+        let changes = self.batch.take_changes();
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let leaving = self.close_batch();
+        self.in_flight = Some((sequence, leaving));
+        self.effects.push_back(Effect::Append { sequence, changes });
+    }
+
+    /// Ends the open batch: snapshots first, so that who hears of an event also sees it.
+    fn close_batch(&mut self) -> Leaving {
+        let batch = std::mem::take(&mut self.batch);
+        let publishes = batch.apps.into_iter().filter_map(|app| {
+            let snapshot = self.apps.get(&app)?.app.snapshot();
+            Some(Out::Publish { app, snapshot })
+        });
+        let stored = batch.heard.into_iter().filter_map(|(peer, stream)| {
+            let heard = &self.inbox.get(&(peer, stream))?.heard;
+            let refusals = heard
+                .refusals
+                .iter()
+                .map(|(number, why)| (*number, why.clone()))
+                .collect();
+            Some(Out::Link(LinkCommand::Stored {
+                peer,
+                stream,
+                upto: heard.number,
+                refusals,
+            }))
+        });
+        let replies = batch
+            .replies
+            .into_iter()
+            .map(|(to, reply)| Out::Reply { to, reply });
+        let outs = publishes
+            .chain(batch.commands.into_iter().map(Out::Link))
+            .chain(stored)
+            .chain(replies)
+            .collect();
+        let streams = batch.streams.into_iter().filter_map(|route| {
+            let last = self.outbox.stream(&route)?.last();
+            Some((route, last))
+        });
+        Leaving {
+            outs,
+            streams: streams.collect(),
+        }
+    }
+
+    fn release(&mut self, leaving: Leaving) {
+        for out in leaving.outs {
+            self.let_out(out);
+        }
+        for (route, last) in leaving.streams {
+            self.outbox.mark_synced(&route, last);
+            self.hand_over(&route);
+        }
+    }
+
+    fn let_out(&mut self, out: Out) {
+        match out {
+            Out::Link(command) if command.peer() == Some(self.me) => self.loopback.push_back(command),
+            out => {
+                let released = Released::new(out, self.next_sequence - 1, &self.synced);
+                self.effects.push_back(Effect::Out(released));
+            }
+        }
+    }
+
+    /// Gives the link what it may have of a stream. What is for a removed peer is refused instead; what is for an
+    /// unknown one waits, and so does what an app sent that does not run now.
+    fn hand_over(&mut self, route: &Route) {
+        if self.is_removed(route.peer) {
+            return self.end_stream(route, "the peer was removed");
+        }
+        if !self.is_peer(route.peer) || !self.apps.contains_key(&route.from_app) {
+            return;
+        }
+        let Some(stream) = self.outbox.stream_mut(route) else {
+            return;
+        };
+        let (declaration, records) = stream.hand_over(route);
+        let peer = route.peer;
+        if let Some(declaration) = declaration {
+            self.let_out(Out::Link(LinkCommand::Declare { peer, declaration }));
+        }
+        for record in records {
+            self.let_out(Out::Link(LinkCommand::Send { peer, record }));
+        }
+    }
+
+    /// A perfect link to oneself: each command is what the other end would be told.
+    fn loop_back(&mut self, command: LinkCommand) {
+        match command {
+            LinkCommand::Declare { declaration, .. } => {
+                self.own_declarations
+                    .insert(declaration.stream, Arc::new(declaration));
+            }
+            LinkCommand::Send { peer, record } => {
+                if let Some(declaration) = self.own_declarations.get(&record.stream).cloned() {
+                    self.record(peer, &declaration, record.number, record.tag, &record.payload);
+                }
+            }
+            LinkCommand::Stored {
+                peer,
+                stream,
+                upto,
+                refusals,
+            } => self.outcome(peer, stream, upto, refusals),
+            LinkCommand::Waiting {
+                peer,
+                stream,
+                number,
+                reason,
+            } => {
+                self.peer_waits(peer, stream, number, reason);
+            }
+            LinkCommand::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
+            LinkCommand::Forked { peer, stream } => self.forked(peer, stream),
+            LinkCommand::AddPeer(_) | LinkCommand::RemovePeer(_) | LinkCommand::Ready { .. } => {}
+        }
+    }
+}
+
+impl LinkCommand {
+    /// The peer that a record or a stream is of.
+    fn peer(&self) -> Option<NodeId> {
+        match self {
+            LinkCommand::Declare { peer, .. }
+            | LinkCommand::Send { peer, .. }
+            | LinkCommand::Stored { peer, .. }
+            | LinkCommand::Waiting { peer, .. }
+            | LinkCommand::Forked { peer, .. }
+            | LinkCommand::Settled { peer, .. } => Some(*peer),
+            LinkCommand::AddPeer(_) | LinkCommand::RemovePeer(_) | LinkCommand::Ready { .. } => None,
+        }
+    }
+}
+
+fn add_peer(node: NodeId, row: &PeerRow) -> LinkCommand {
+    LinkCommand::AddPeer(Box::new(Peer {
+        node,
+        card_hash: Some(row.card_hash),
+        card: row.card.as_ref().and_then(|bytes| Card::verify(bytes).ok()),
+        addresses: row.addresses.clone(),
+        memo: None,
+    }))
+}
+
+/// Without repeats, the first ones.
+fn newest_first(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let mut kept: Vec<SocketAddr> = Vec::new();
+    for address in addresses {
+        if !kept.contains(&address) && kept.len() < ADDRESSES_PER_PEER_MAX {
+            kept.push(address);
+        }
+    }
+    kept
+}

@@ -1,0 +1,453 @@
+//! What inputs do: posts, records, outcomes. Each is one event of one app, whole or not at all, in the open batch.
+
+use crate::core::Core;
+use crate::inbox::Inbound;
+use crate::interface::{LinkCommand, Post, PostError, Reply};
+use crate::outbox::{Route, Unsettled, read_payload};
+use crate::posts::Posts;
+use crate::rows::{self, OutboxRow, PostRow};
+use engine::{Applied, Context, Event, EventError, Send};
+use link::ledger::Verdict;
+use link::limits::REASON_BYTES_MAX;
+use link::{Declaration, StreamId};
+use sealing::{NodeId, Tag};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Streams a peer may have here: one a pair of apps, and one more each time it was set back in time.
+const STREAMS_PER_PEER_MAX: usize = 4_096;
+
+/// Refusals of a stream that its sender has not settled: twice its window, so that only one that never settles waits.
+const REFUSALS_PER_STREAM_MAX: usize = 2 * link::WINDOW_RECORDS;
+
+/// Ranges kept of what is missing of a stream; more become one.
+const GAPS_PER_STREAM_MAX: usize = 64;
+
+/// What became of an event that a peer's record makes.
+enum Taken {
+    Applied,
+    Refused(String),
+    /// Not now: for a reason that may go away.
+    Waits(String),
+}
+
+impl Core {
+    /// Runs one event of an app: its rows and sends go to the open batch.
+    fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
+        let context = Context {
+            now: self.now,
+            entropy: self.entropy(),
+            room: self.outbox.room(),
+        };
+        let installed = self.apps.get_mut(app).ok_or_else(|| EventError::NoSuchInput {
+            app: app.to_owned(),
+            name: event_name(&event).to_owned(),
+        })?;
+        let mut applied = installed.app.event(event, &context)?;
+        let number = installed.number;
+        if !applied.deltas.is_empty() {
+            self.batch.apps.insert(app.to_owned());
+        }
+        for delta in applied.deltas.drain(..) {
+            self.batch
+                .change(rows::app_list(number, delta.list), delta.key, delta.row);
+        }
+        for send in applied.sends.drain(..) {
+            self.send(app, send);
+        }
+        Ok(applied)
+    }
+
+    fn send(&mut self, from_app: &str, send: Send) {
+        let route = Route {
+            peer: send.to,
+            from_app: from_app.to_owned(),
+            to_app: send.app,
+        };
+        let tag = self.run.tag();
+        let row = OutboxRow {
+            tag: tag.0,
+            output: send.output,
+            arguments: send.arguments,
+        };
+        let bytes = rows::encode(&row);
+        let unsettled = Unsettled {
+            tag,
+            output: row.output,
+            arguments: row.arguments.into(),
+        };
+        let mut fresh = [0; 16];
+        fresh.copy_from_slice(&self.entropy()[..16]);
+        let number = self.outbox.push(&route, StreamId(fresh), unsettled);
+        if let Some(stream) = self.outbox.stream(&route) {
+            let id = stream.id;
+            if number == 1 {
+                self.write_stream(&route);
+            }
+            self.batch
+                .change(rows::OUTBOX, rows::outbox_key(id, number), Some(bytes));
+        }
+        self.batch.streams.insert(route);
+    }
+
+    fn write_stream(&mut self, route: &Route) {
+        let key = rows::stream_key(route.peer, &route.from_app, &route.to_app);
+        let row = self
+            .outbox
+            .stream(route)
+            .map(|stream| rows::encode(&stream.row()));
+        self.batch.change(rows::STREAMS, key, row);
+    }
+
+    /// An input of an app, from outside.
+    pub(crate) fn post(&mut self, post: Post) {
+        let request = request_hash(&post);
+        let known = post
+            .idempotency_key
+            .as_ref()
+            .and_then(|key| self.posts.get(&post.app)?.get(key));
+        let reply = match known {
+            Some(row) if row.request == request => Reply::Applied(row.answer.clone()),
+            Some(_) => Reply::Refused(PostError::Refused(
+                "this Idempotency-Key was used for another request: use a new one".to_owned(),
+            )),
+            None => self.post_fresh(&post, request),
+        };
+        self.reply(post.reply, reply);
+    }
+
+    fn post_fresh(&mut self, post: &Post, request: [u8; 16]) -> Reply {
+        let event = Event::Input {
+            name: &post.input,
+            arguments: &post.body,
+            by: &post.by,
+        };
+        match self.event(&post.app, event) {
+            Ok(applied) => {
+                if let Some(key) = &post.idempotency_key {
+                    self.remember_post(&post.app, key, request, applied.answer.clone());
+                }
+                Reply::Applied(applied.answer)
+            }
+            Err(error) => Reply::Refused(post_error(error)),
+        }
+    }
+
+    fn remember_post(&mut self, app: &str, key: &str, request: [u8; 16], answer: Option<String>) {
+        let posts: &mut Posts = self.posts.entry(app.to_owned()).or_default();
+        let row = PostRow {
+            order: posts.next_order(),
+            request,
+            answer,
+        };
+        self.batch
+            .change(rows::POSTS, rows::post_key(app, key), Some(rows::encode(&row)));
+        posts.insert(key.to_owned(), row);
+        if let Some(oldest) = posts.evict() {
+            self.batch.change(rows::POSTS, rows::post_key(app, &oldest), None);
+        }
+    }
+
+    /// A record of a peer's stream: applied once, refused once, or waiting.
+    pub(crate) fn record(
+        &mut self,
+        peer: NodeId,
+        declaration: &Declaration,
+        number: u64,
+        tag: Tag,
+        payload: &[u8],
+    ) {
+        let key = (peer, declaration.stream);
+        if !self.is_peer(peer) || self.inbox.get(&key).is_some_and(|inbound| inbound.forked) {
+            return;
+        }
+        if !self.inbox.contains_key(&key) && self.streams_of(peer) >= STREAMS_PER_PEER_MAX {
+            let reason = format!("this node keeps {STREAMS_PER_PEER_MAX} streams of a peer, and has as many");
+            return self.waits(peer, declaration, number, reason);
+        }
+        let fresh = || Inbound::new(&declaration.from_app, &declaration.to_app);
+        let inbound = self.inbox.entry(key).or_insert_with(fresh);
+        match inbound.heard.judge(declaration, number, tag) {
+            Verdict::Forked => return self.tell_forked(peer, declaration.stream),
+            // Only the record at the number heard proves that the numbers below it are the same records.
+            Verdict::Duplicate if number < inbound.heard.number => return,
+            Verdict::Duplicate => {
+                self.batch.heard.insert(key);
+                return;
+            }
+            Verdict::Gap { from, to } => self.commit_gap(peer, declaration, from, to),
+            Verdict::Apply => {}
+        }
+        match self.take_record(peer, declaration, payload) {
+            Taken::Applied => self.heard(key, number, tag, None),
+            Taken::Refused(reason) => self.heard(key, number, tag, Some(reason)),
+            Taken::Waits(reason) => self.waits(peer, declaration, number, reason),
+        }
+    }
+
+    fn streams_of(&self, peer: NodeId) -> usize {
+        self.inbox
+            .range((peer, StreamId([0; 16]))..=(peer, StreamId([255; 16])))
+            .count()
+    }
+
+    fn take_record(&mut self, peer: NodeId, declaration: &Declaration, payload: &[u8]) -> Taken {
+        let Declaration { from_app, to_app, .. } = declaration;
+        let refusals = self
+            .inbox
+            .get(&(peer, declaration.stream))
+            .map_or(0, |i| i.heard.refusals.len());
+        if refusals >= REFUSALS_PER_STREAM_MAX {
+            return Taken::Waits(format!("{refusals} refusals of this stream are not settled"));
+        }
+        if !self.apps.contains_key(to_app) {
+            return Taken::Waits(format!("no app {to_app} runs on the peer"));
+        }
+        let Some((name, arguments)) = read_payload(payload) else {
+            return Taken::Refused("the record does not read".to_owned());
+        };
+        match self.event(
+            to_app,
+            Event::From {
+                name,
+                arguments,
+                peer,
+                app: from_app,
+            },
+        ) {
+            Ok(_) => Taken::Applied,
+            Err(
+                error @ (EventError::NoSuchInput { .. }
+                | EventError::Shape { .. }
+                | EventError::NoRoom { .. }),
+            ) => Taken::Waits(error.to_string()),
+            Err(error @ (EventError::Refused { .. } | EventError::Budget { .. })) => {
+                Taken::Refused(cut_reason(error.to_string()))
+            }
+        }
+    }
+
+    fn heard(&mut self, key: (NodeId, StreamId), number: u64, tag: Tag, refusal: Option<String>) {
+        if let Some(inbound) = self.inbox.get_mut(&key) {
+            inbound.heard.apply(number, tag, refusal);
+            inbound.waiting = None;
+            self.write_heard(key);
+            self.batch.heard.insert(key);
+        }
+    }
+
+    fn write_heard(&mut self, key: (NodeId, StreamId)) {
+        if let Some(inbound) = self.inbox.get(&key) {
+            let row = rows::encode(&inbound.row());
+            self.batch
+                .change(rows::HEARD, rows::heard_key(key.0, key.1), Some(row));
+        }
+    }
+
+    fn waits(&mut self, peer: NodeId, declaration: &Declaration, number: u64, reason: String) {
+        let stream = declaration.stream;
+        let reason = cut_reason(reason);
+        if let Some(inbound) = self.inbox.get_mut(&(peer, stream)) {
+            inbound.waiting = Some(reason.clone());
+        }
+        self.batch.commands.push(LinkCommand::Waiting {
+            peer,
+            stream,
+            number,
+            reason,
+        });
+    }
+
+    fn tell_forked(&mut self, peer: NodeId, stream: StreamId) {
+        if let Some(inbound) = self.inbox.get_mut(&(peer, stream)) {
+            inbound.forked = true;
+            let line = format!(
+                "{peer} was set back in time: its {} sends again under a new stream",
+                inbound.from_app
+            );
+            self.notice(line);
+        }
+        self.batch.commands.push(LinkCommand::Forked { peer, stream });
+    }
+
+    fn commit_gap(&mut self, peer: NodeId, declaration: &Declaration, from: u64, to: u64) {
+        let key = (peer, declaration.stream);
+        if let Some(inbound) = self.inbox.get_mut(&key) {
+            inbound.heard.apply(to, declaration.tag_before, None);
+            inbound.gaps.push((from, to));
+            if inbound.gaps.len() > GAPS_PER_STREAM_MAX {
+                let oldest = inbound.gaps.remove(0);
+                inbound.gaps[0].0 = oldest.0;
+            }
+            self.write_heard(key);
+            self.notice(format!(
+                "this node was set back in time: records {from} to {to} that {peer} sent to {} are missing here",
+                declaration.to_app
+            ));
+        }
+    }
+
+    /// The peer committed everything of our stream up to `upto`: the rows go, the app hears how each ended.
+    pub(crate) fn outcome(
+        &mut self,
+        peer: NodeId,
+        stream: StreamId,
+        upto: u64,
+        refusals: Vec<(u64, String)>,
+    ) {
+        let Some(route) = self
+            .outbox
+            .route(stream)
+            .filter(|route| route.peer == peer)
+            .cloned()
+        else {
+            return;
+        };
+        let Some(own) = self.outbox.stream_mut(&route) else {
+            return;
+        };
+        own.waiting = None;
+        if upto > own.last() {
+            // More than was ever allocated: this node forgot what it sent.
+            return self.forked(peer, stream);
+        }
+        let refusals: BTreeMap<u64, String> = refusals.into_iter().collect();
+        let before = own.settled;
+        while self.outbox.stream(&route).is_some_and(|own| own.settled < upto) {
+            let Some((number, unsettled)) = self.outbox.settle_oldest(&route) else {
+                break;
+            };
+            self.batch
+                .change(rows::OUTBOX, rows::outbox_key(stream, number), None);
+            self.hear_outcome(&route, &unsettled, refusals.get(&number).map(String::as_str));
+        }
+        if self.outbox.stream(&route).is_some_and(|own| own.settled > before) {
+            self.write_stream(&route);
+        }
+        self.batch
+            .commands
+            .push(LinkCommand::Settled { peer, stream, upto });
+        self.batch.streams.insert(route);
+    }
+
+    /// The app's own event for the end of one of its sends. It cannot undo that end: if it fails, people are told.
+    fn hear_outcome(&mut self, route: &Route, unsettled: &Unsettled, refusal: Option<&str>) {
+        let Unsettled {
+            output, arguments, ..
+        } = unsettled;
+        let peer = route.peer;
+        let event = match refusal {
+            Some(reason) => Event::Refused {
+                output,
+                arguments,
+                peer,
+                reason,
+            },
+            None => Event::Delivered {
+                output,
+                arguments,
+                peer,
+                answer: None,
+            },
+        };
+        if let Err(error) = self.event(&route.from_app, event) {
+            self.notice(format!(
+                "{}: the outcome of `{output}` to {peer} was not heard: {error}",
+                route.from_app
+            ));
+        }
+    }
+
+    /// Ends our stream: what is unsettled is refused, what is sent next begins a fresh one.
+    pub(crate) fn end_stream(&mut self, route: &Route, reason: &str) {
+        let Some(stream) = self.outbox.stream(route) else {
+            return;
+        };
+        let (id, count) = (stream.id, stream.len());
+        let mut ended = Vec::with_capacity(count);
+        while let Some((number, unsettled)) = self.outbox.settle_oldest(route) {
+            self.batch
+                .change(rows::OUTBOX, rows::outbox_key(id, number), None);
+            ended.push(unsettled);
+        }
+        self.outbox.end(route);
+        self.write_stream(route);
+        for unsettled in ended {
+            self.hear_outcome(route, &unsettled, Some(reason));
+        }
+    }
+
+    /// The peer heard of our stream what we never sent: this node was set back in time.
+    pub(crate) fn forked(&mut self, peer: NodeId, stream: StreamId) {
+        if let Some(route) = self
+            .outbox
+            .route(stream)
+            .filter(|route| route.peer == peer)
+            .cloned()
+        {
+            self.notice(format!(
+                "this node was set back in time: what it sent to {peer} since is refused as unknown"
+            ));
+            self.end_stream(&route, "restored; arrival unknown");
+        }
+    }
+
+    /// The peer forgot its rows up to `upto`: its refusals are forgotten here.
+    pub(crate) fn peer_settled(&mut self, peer: NodeId, stream: StreamId, upto: u64) {
+        let key = (peer, stream);
+        if let Some(inbound) = self.inbox.get_mut(&key) {
+            let before = inbound.heard.refusals.len();
+            inbound.heard.settle(upto);
+            if inbound.heard.refusals.len() != before {
+                self.write_heard(key);
+            }
+        }
+    }
+
+    /// The peer cannot take our next record yet.
+    pub(crate) fn peer_waits(&mut self, peer: NodeId, stream: StreamId, number: u64, reason: String) {
+        let route = self
+            .outbox
+            .route(stream)
+            .filter(|route| route.peer == peer)
+            .cloned();
+        if let Some(stream) = route.and_then(|route| self.outbox.stream_mut(&route)) {
+            stream.waiting = (number > stream.settled).then_some(reason);
+        }
+    }
+}
+
+fn event_name<'a>(event: &Event<'a>) -> &'a str {
+    match event {
+        Event::Input { name, .. } | Event::From { name, .. } => name,
+        Event::Delivered { output, .. } | Event::Refused { output, .. } => output,
+    }
+}
+
+fn post_error(error: EventError) -> PostError {
+    let words = error.to_string();
+    match error {
+        EventError::NoSuchInput { .. } => PostError::NoSuchInput(words),
+        EventError::Shape { .. } => PostError::Shape(words),
+        EventError::Refused { .. } | EventError::NoRoom { .. } => PostError::Refused(words),
+        EventError::Budget { .. } => PostError::Budget(words),
+    }
+}
+
+/// What a post asked for, so that its key is not taken for another's.
+fn request_hash(post: &Post) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    hash.update((post.input.len() as u64).to_be_bytes());
+    hash.update(&post.input);
+    hash.update(&post.body);
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.finalize()[..16]);
+    half
+}
+
+/// A reason as long as a frame carries it, cut at a character.
+fn cut_reason(mut reason: String) -> String {
+    let end = reason.floor_char_boundary(REASON_BYTES_MAX);
+    reason.truncate(end);
+    reason
+}

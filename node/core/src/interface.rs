@@ -1,0 +1,291 @@
+//! What goes into the core and what comes out.
+
+use crate::release::Released;
+use crate::status::Status;
+use engine::Snapshot;
+use link::{Declaration, Peer, PeerState, Record, StreamId};
+use sealing::{Card, NodeId, Tag, Ticket};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::{Change, Synced};
+
+/// Who is to be answered: a number that the process around the core made up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReplyId(pub u64);
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Input {
+    /// Somebody posts to an app.
+    Post(Post),
+    /// Somebody who owns the node asks something of it.
+    Control {
+        /// Who is to be answered.
+        reply: ReplyId,
+        /// What.
+        control: Control,
+    },
+    /// The link says something.
+    Link(FromLink),
+    /// Everything up to this batch is on disk.
+    Synced(Synced),
+}
+
+/// An input of an app, posted from outside.
+#[derive(Debug)]
+pub struct Post {
+    /// Who is to be answered.
+    pub reply: ReplyId,
+    /// The app's name.
+    pub app: String,
+    /// The input's name.
+    pub input: String,
+    /// JSON object of its fields.
+    pub body: Vec<u8>,
+    /// Who posts.
+    pub by: String,
+    /// A repeat with the same key changes nothing and gets the first answer.
+    pub idempotency_key: Option<String>,
+}
+
+/// What the owner of a node asks of it.
+#[derive(Debug)]
+pub enum Control {
+    /// Exchange records with this node from now on; again: its newer name, card and addresses.
+    AddPeer {
+        /// The peer's ticket.
+        ticket: Ticket,
+        /// What it is called here.
+        name: String,
+    },
+    /// End it: links, and unsettled sends as unknown.
+    RemovePeer(NodeId),
+    /// What waits and why.
+    Status,
+}
+
+/// What the link tells.
+#[derive(Debug)]
+pub enum FromLink {
+    /// A record of a peer's stream.
+    Record {
+        /// Who sent it, proven.
+        peer: NodeId,
+        /// The stream.
+        declaration: Arc<Declaration>,
+        /// Its number.
+        number: u64,
+        /// The tag of the run that made it.
+        tag: Tag,
+        /// What it carries.
+        payload: Vec<u8>,
+    },
+    /// The peer committed everything up to a number.
+    Outcome {
+        /// Who.
+        peer: NodeId,
+        /// Our stream.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+        /// What its app refused, and why.
+        refusals: Vec<(u64, String)>,
+    },
+    /// The peer cannot take a record yet.
+    Waiting {
+        /// Who.
+        peer: NodeId,
+        /// Our stream.
+        stream: StreamId,
+        /// Which record.
+        number: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The peer forgot its rows up to a number.
+    Settled {
+        /// Who.
+        peer: NodeId,
+        /// Its stream.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+    },
+    /// The peer says that this node was set back in time.
+    Forked {
+        /// Who.
+        peer: NodeId,
+        /// Our stream.
+        stream: StreamId,
+    },
+    /// The peer's card was fetched.
+    Card {
+        /// Whose.
+        peer: NodeId,
+        /// The card.
+        card: Card,
+    },
+    /// The peer proved to be at another address.
+    Address {
+        /// Whose.
+        peer: NodeId,
+        /// Where.
+        address: SocketAddr,
+    },
+    /// How the link to a peer is.
+    Peer {
+        /// Whose link.
+        node: NodeId,
+        /// How it is.
+        state: PeerState,
+    },
+    /// A node that is not a peer proved who it is and would talk.
+    Stranger(NodeId),
+}
+
+/// Something to be done, in order.
+#[derive(Debug)]
+pub enum Effect {
+    /// Append these rows as one frame and sync it; then [`Input::Synced`].
+    Append {
+        /// The batch's number.
+        sequence: u64,
+        /// Its rows.
+        changes: Vec<Change>,
+    },
+    /// Something leaves.
+    Out(Released<Out>),
+}
+
+/// What leaves.
+#[derive(Debug)]
+pub enum Out {
+    /// The state of an app that views read from now on.
+    Publish {
+        /// The app's name.
+        app: String,
+        /// Its state.
+        snapshot: Snapshot,
+    },
+    /// An answer.
+    Reply {
+        /// To whom.
+        to: ReplyId,
+        /// What.
+        reply: Reply,
+    },
+    /// The link is told something.
+    Link(LinkCommand),
+}
+
+/// An answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// The post was applied; the answer's JSON if it has one.
+    Applied(Option<String>),
+    /// The post changed nothing.
+    Refused(PostError),
+    /// The control request was carried out.
+    Done,
+    /// The control request was not carried out, and why.
+    NotDone(ControlError),
+    /// What waits and why.
+    Status(Box<Status>),
+}
+
+/// Why a post changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// No such app or input.
+    #[error("{0}")]
+    NoSuchInput(String),
+    /// The body is not of the input's shape.
+    #[error("{0}")]
+    Shape(String),
+    /// The app, or a rule of the language, refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The event cost more than it may.
+    #[error("{0}")]
+    Budget(String),
+}
+
+/// Why a control request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// One's own ticket.
+    #[error("this is the ticket of this node itself: add it on the other node")]
+    OwnTicket,
+    /// No such peer.
+    #[error("{0} is no peer of this node: `selvedge peer list` shows them")]
+    NoSuchPeer(NodeId),
+    /// Too many peers.
+    #[error("this node has {0} peers, the most it takes: remove one first")]
+    TooManyPeers(usize),
+}
+
+/// What the link is told; each is the call of the same name on `link::Endpoint`.
+#[derive(Debug, Clone)]
+pub enum LinkCommand {
+    /// A peer, or what is newly known of it.
+    AddPeer(Box<Peer>),
+    /// A peer no more.
+    RemovePeer(NodeId),
+    /// A stream of ours.
+    Declare {
+        /// To whom.
+        peer: NodeId,
+        /// What.
+        declaration: Declaration,
+    },
+    /// A record of ours.
+    Send {
+        /// To whom.
+        peer: NodeId,
+        /// What.
+        record: Record,
+    },
+    /// Everything up to a number has its outcome here.
+    Stored {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+        /// What was refused, and why.
+        refusals: Vec<(u64, String)>,
+    },
+    /// A record cannot be taken now.
+    Waiting {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+        /// Which record.
+        number: u64,
+        /// Why.
+        reason: String,
+    },
+    /// An app runs: what waits for it is asked for.
+    Ready {
+        /// The app.
+        app: String,
+    },
+    /// The sender of a stream was set back in time.
+    Forked {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+    },
+    /// Our rows up to a number are gone.
+    Settled {
+        /// To whom.
+        peer: NodeId,
+        /// Our stream.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+    },
+}

@@ -1,0 +1,282 @@
+//! The sender's side: streams and their unsettled records, each a row until the peer stored it.
+//!
+//! Everything one app sends to one app of one peer is one stream, in the order of its sends. The outbox knows what is
+//! durable (`synced`), what the link was handed, and what the link may be handed next; it must not know apps' code or
+//! the network.
+
+use crate::rows::{OutboxRow, StreamRow};
+use link::{Declaration, Record, StreamId, WINDOW_BYTES, WINDOW_RECORDS};
+use sealing::{NodeId, Tag};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Unsettled records of a node, of all streams: what a person may leave waiting for peers that are away. An event that
+/// would send more is refused. At 200 bytes each this is about 200 MiB of memory.
+pub const OUTBOX_RECORDS_MAX: usize = 1 << 20;
+
+/// Bytes of all unsettled records: they are held in memory until the store keeps checkpoints.
+pub const OUTBOX_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes that a record costs beside its arguments, for [`OUTBOX_BYTES_MAX`].
+const RECORD_OVERHEAD_BYTES: usize = 128;
+
+/// Which stream: the peer, the sending app, the receiving app.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// Who receives.
+    pub peer: NodeId,
+    /// The app that sends.
+    pub from_app: String,
+    /// The app that receives.
+    pub to_app: String,
+}
+
+/// A send that is not settled.
+#[derive(Debug, Clone)]
+pub struct Unsettled {
+    /// The tag of the run that made it.
+    pub tag: Tag,
+    /// The output's name.
+    pub output: String,
+    /// Its arguments.
+    pub arguments: Arc<[u8]>,
+}
+
+/// The sender's side of one stream.
+#[derive(Debug)]
+pub struct Stream {
+    /// Its identity on the wire.
+    pub id: StreamId,
+    /// Every number up to this one is settled.
+    pub settled: u64,
+    settled_tag: Tag,
+    /// Records `settled + 1 ..`, without a hole.
+    unsettled: VecDeque<Unsettled>,
+    /// Records up to this number are on disk.
+    synced: u64,
+    /// Records up to this number were handed to the link in this process.
+    handed: u64,
+    handed_bytes: usize,
+    /// The link knows the stream.
+    declared: bool,
+    /// Why the next record waits, if the peer said so.
+    pub waiting: Option<String>,
+}
+
+impl Stream {
+    fn new(id: StreamId, settled: u64, settled_tag: Tag) -> Stream {
+        Stream {
+            id,
+            settled,
+            settled_tag,
+            unsettled: VecDeque::new(),
+            synced: settled,
+            handed: settled,
+            handed_bytes: 0,
+            declared: false,
+            waiting: None,
+        }
+    }
+
+    /// The highest number allocated.
+    pub fn last(&self) -> u64 {
+        self.settled + self.unsettled.len() as u64
+    }
+
+    /// Unsettled records.
+    pub fn len(&self) -> usize {
+        self.unsettled.len()
+    }
+
+    /// The stream's row.
+    pub fn row(&self) -> StreamRow {
+        StreamRow {
+            id: self.id.0,
+            settled: self.settled,
+            settled_tag: self.settled_tag.0,
+        }
+    }
+
+    /// The records and declaration that the link may have now: those on disk, as far as its window reaches.
+    ///
+    /// A declaration comes before the first record.
+    pub fn hand_over(&mut self, route: &Route) -> (Option<Declaration>, Vec<Record>) {
+        let declaration = (!self.declared && self.synced > self.settled).then(|| Declaration {
+            stream: self.id,
+            from_app: route.from_app.clone(),
+            to_app: route.to_app.clone(),
+            oldest: self.settled + 1,
+            tag_before: self.settled_tag,
+            last: self.synced,
+        });
+        self.declared |= declaration.is_some();
+        let mut records = Vec::new();
+        while self.handed < self.synced && (self.handed - self.settled) < WINDOW_RECORDS as u64 {
+            let unsettled = &self.unsettled[(self.handed - self.settled) as usize];
+            let payload = payload(&unsettled.output, &unsettled.arguments);
+            if self.handed > self.settled && self.handed_bytes + payload.len() > WINDOW_BYTES {
+                break;
+            }
+            self.handed += 1;
+            self.handed_bytes += payload.len();
+            records.push(Record {
+                stream: self.id,
+                number: self.handed,
+                tag: unsettled.tag,
+                payload,
+            });
+        }
+        (declaration, records)
+    }
+
+    /// Takes the oldest record, which now has its outcome.
+    fn settle_oldest(&mut self) -> Option<(u64, Unsettled)> {
+        let unsettled = self.unsettled.pop_front()?;
+        self.settled += 1;
+        self.settled_tag = unsettled.tag;
+        self.synced = self.synced.max(self.settled);
+        self.handed = self.handed.max(self.settled);
+        let bytes = payload_bytes(&unsettled);
+        self.handed_bytes = self.handed_bytes.saturating_sub(bytes);
+        Some((self.settled, unsettled))
+    }
+}
+
+/// All streams of a node to its peers.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    streams: BTreeMap<Route, Stream>,
+    by_id: BTreeMap<StreamId, Route>,
+    records: usize,
+    bytes: usize,
+}
+
+impl Outbox {
+    /// A stream that recovery found, with its unsettled rows in the order of their numbers.
+    ///
+    /// Errors: words on what does not fit, for a log that is not this program's.
+    pub fn restore(
+        &mut self,
+        route: Route,
+        row: &StreamRow,
+        rows: Vec<(u64, OutboxRow)>,
+    ) -> Result<(), String> {
+        let mut stream = Stream::new(StreamId(row.id), row.settled, Tag(row.settled_tag));
+        for (number, row) in rows {
+            if number != stream.last() + 1 {
+                return Err(format!(
+                    "a stream's record {} is followed by {number}",
+                    stream.last()
+                ));
+            }
+            let unsettled = Unsettled {
+                tag: Tag(row.tag),
+                output: row.output,
+                arguments: row.arguments.into(),
+            };
+            self.records += 1;
+            self.bytes += cost(&unsettled);
+            stream.unsettled.push_back(unsettled);
+        }
+        stream.synced = stream.last();
+        self.by_id.insert(stream.id, route.clone());
+        self.streams.insert(route, stream);
+        Ok(())
+    }
+
+    /// Sends that an event may still make.
+    pub fn room(&self) -> usize {
+        if self.bytes >= OUTBOX_BYTES_MAX {
+            0
+        } else {
+            OUTBOX_RECORDS_MAX.saturating_sub(self.records)
+        }
+    }
+
+    /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none; its number.
+    pub fn push(&mut self, route: &Route, fresh: StreamId, unsettled: Unsettled) -> u64 {
+        self.records += 1;
+        self.bytes += cost(&unsettled);
+        let by_id = &mut self.by_id;
+        let stream = self.streams.entry(route.clone()).or_insert_with(|| {
+            by_id.insert(fresh, route.clone());
+            Stream::new(fresh, 0, Tag([0; 8]))
+        });
+        stream.unsettled.push_back(unsettled);
+        stream.last()
+    }
+
+    /// Takes the oldest record of a stream, which now has its outcome: its number and what it was.
+    pub fn settle_oldest(&mut self, route: &Route) -> Option<(u64, Unsettled)> {
+        let (number, unsettled) = self.streams.get_mut(route)?.settle_oldest()?;
+        self.records -= 1;
+        self.bytes -= cost(&unsettled);
+        Some((number, unsettled))
+    }
+
+    /// Ends a stream: whatever is sent on its route next begins a fresh one. Its unsettled records were taken before.
+    pub fn end(&mut self, route: &Route) {
+        if let Some(stream) = self.streams.remove(route) {
+            debug_assert_eq!(stream.len(), 0, "a stream ends when all has its outcome");
+            self.by_id.remove(&stream.id);
+        }
+    }
+
+    /// Everything allocated so far on `route` is on disk.
+    pub fn mark_synced(&mut self, route: &Route, last: u64) {
+        if let Some(stream) = self.streams.get_mut(route) {
+            stream.synced = stream.synced.max(last.min(stream.last()));
+        }
+    }
+
+    /// The stream of a route.
+    pub fn stream(&self, route: &Route) -> Option<&Stream> {
+        self.streams.get(route)
+    }
+
+    /// The stream of a route, to be changed.
+    pub fn stream_mut(&mut self, route: &Route) -> Option<&mut Stream> {
+        self.streams.get_mut(route)
+    }
+
+    /// The route of a stream.
+    pub fn route(&self, id: StreamId) -> Option<&Route> {
+        self.by_id.get(&id)
+    }
+
+    /// All streams.
+    pub fn iter(&self) -> impl Iterator<Item = (&Route, &Stream)> {
+        self.streams.iter()
+    }
+
+    /// The routes to a peer.
+    pub fn routes_to(&self, peer: NodeId) -> Vec<Route> {
+        self.streams
+            .keys()
+            .filter(|route| route.peer == peer)
+            .cloned()
+            .collect()
+    }
+}
+
+fn cost(unsettled: &Unsettled) -> usize {
+    unsettled.arguments.len() + unsettled.output.len() + RECORD_OVERHEAD_BYTES
+}
+
+/// What a record carries: the length of the output's name in one byte, the name, the arguments.
+fn payload(output: &str, arguments: &[u8]) -> Arc<[u8]> {
+    let name = output.as_bytes();
+    let length = u8::try_from(name.len()).expect("the compiler bounds a name to 64 bytes");
+    [&[length], name, arguments].concat().into()
+}
+
+fn payload_bytes(unsettled: &Unsettled) -> usize {
+    1 + unsettled.output.len() + unsettled.arguments.len()
+}
+
+/// The output's name and its arguments in a record that a peer sent; none if it is not laid out so.
+pub fn read_payload(payload: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = payload.split_first()?;
+    let (name, arguments) = rest.split_at_checked(usize::from(*length))?;
+    Some((std::str::from_utf8(name).ok()?, arguments))
+}

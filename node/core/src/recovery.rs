@@ -1,0 +1,236 @@
+//! From the rows of the log to a core that runs: rows are gathered as they come, then made into apps, streams, peers.
+
+use crate::core::{Core, Installed};
+use crate::inbox::{Inbound, Inbox};
+use crate::outbox::{Outbox, Route};
+use crate::posts::Posts;
+use crate::rows::{self, AppRow, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow};
+use engine::App;
+use link::StreamId;
+use sealing::{NodeId, Run};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use store::{Change, Synced};
+use weft::Module;
+
+/// Apps that a folder may have known in its life.
+const APPS_MAX: u32 = 65_536;
+
+/// Why a core does not start. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A row of the log is not one that this program wrote.
+    #[error(
+        "the log has a row in list {list} that does not read: {what}; the folder was written by another program"
+    )]
+    Row {
+        /// The list's number.
+        list: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The app's state has another shape than its rows.
+    #[error(
+        "{app}: its state has another shape than the rows kept in this folder. Changing the shape of an app that has \
+         rows is not in this version: start it with the source it had, or in a new folder.\n  kept: {kept}\n  new:  {new}"
+    )]
+    Shape {
+        /// The app.
+        app: String,
+        /// The shape of the rows.
+        kept: String,
+        /// The shape in the source.
+        new: String,
+    },
+    /// The same app twice.
+    #[error("the app {0} is given twice")]
+    Twice(String),
+    /// Too many apps.
+    #[error("this folder has known {APPS_MAX} apps, the most there can be")]
+    TooManyApps,
+}
+
+/// An app to run: its source and what it compiled to.
+#[derive(Debug)]
+pub struct Source {
+    /// The text of its file.
+    pub text: String,
+    /// What it compiled to.
+    pub module: Module,
+}
+
+/// What a start is made of.
+#[derive(Debug)]
+pub struct Start {
+    /// This node.
+    pub me: NodeId,
+    /// This start on this store.
+    pub run: Run,
+    /// Fresh entropy.
+    pub entropy: [u8; 32],
+    /// Milliseconds since 1970 UTC.
+    pub now: i64,
+    /// The token of the start's own frame.
+    pub synced: Synced,
+    /// The apps to run.
+    pub apps: Vec<Source>,
+}
+
+/// The rows of a log while they are read.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    rows: BTreeMap<u64, BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl Recovery {
+    /// Takes the next change of the log.
+    pub fn change(&mut self, change: Change) {
+        let rows = self.rows.entry(change.list).or_default();
+        match change.row {
+            Some(row) => rows.insert(change.key, row),
+            None => rows.remove(&change.key),
+        };
+    }
+
+    /// The core as the log has it, with these apps.
+    ///
+    /// # Errors
+    /// A row that does not read, an app whose state changed its shape.
+    pub fn start(mut self, start: Start) -> Result<Core, StartError> {
+        let known = self.list::<AppRow, _>(rows::APPS, |key| String::from_utf8(key.to_vec()).ok())?;
+        let mut core = Core::empty(&start);
+        core.peers = self.list::<PeerRow, _>(rows::PEERS, |key| Some(NodeId(key.try_into().ok()?)))?;
+        core.outbox = self.outbox()?;
+        core.inbox = self
+            .list::<HeardRow, _>(rows::HEARD, rows::read_heard_key)?
+            .into_iter()
+            .map(|(key, row)| (key, Inbound::restore(row)))
+            .collect::<Inbox>();
+        core.posts = self.posts()?;
+        let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
+        core.now = clock.get(&()).copied().unwrap_or(i64::MIN).max(start.now);
+        self.install(&mut core, known, start)?;
+        core.begin();
+        Ok(core)
+    }
+
+    fn install(
+        &mut self,
+        core: &mut Core,
+        known: BTreeMap<String, AppRow>,
+        start: Start,
+    ) -> Result<(), StartError> {
+        let mut next = known.values().map(|row| row.number + 1).max().unwrap_or(1);
+        let mut seen = BTreeSet::new();
+        for Source { text, module } in start.apps {
+            let name = module.name.clone();
+            if !seen.insert(name.clone()) {
+                return Err(StartError::Twice(name));
+            }
+            let shape = module.shape();
+            let number = match known.get(&name) {
+                Some(row) if row.shape != shape => {
+                    return Err(StartError::Shape {
+                        app: name,
+                        kept: row.shape.clone(),
+                        new: shape,
+                    });
+                }
+                Some(row) => row.number,
+                None if next >= APPS_MAX => return Err(StartError::TooManyApps),
+                None => next,
+            };
+            next = next.max(number + 1);
+            let mut app = App::new(Arc::new(module), start.me);
+            self.restore(number, &mut app)?;
+            let row = AppRow {
+                number,
+                source: text,
+                shape,
+            };
+            if known.get(&name) != Some(&row) {
+                core.batch
+                    .change(rows::APPS, name.clone().into_bytes(), Some(rows::encode(&row)));
+            }
+            core.apps.insert(name, Installed { number, app });
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, number: u32, app: &mut App) -> Result<(), StartError> {
+        let own = rows::app_list(number, 0)..=rows::app_list(number, u32::MAX);
+        for (list, rows) in self.rows.range(own) {
+            for (key, row) in rows {
+                app.restore(rows::split_list(*list).1, key, Some(row))
+                    .map_err(|error| StartError::Row {
+                        list: *list,
+                        what: error.to_string(),
+                    })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn list<T: DeserializeOwned, K: Ord>(
+        &mut self,
+        list: u64,
+        read_key: impl Fn(&[u8]) -> Option<K>,
+    ) -> Result<BTreeMap<K, T>, StartError> {
+        let unreadable = |what: &str| StartError::Row {
+            list,
+            what: what.to_owned(),
+        };
+        self.rows
+            .remove(&list)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(key, row)| {
+                let key = read_key(&key).ok_or_else(|| unreadable("its key"))?;
+                Ok((key, rows::decode(&row).ok_or_else(|| unreadable("its value"))?))
+            })
+            .collect()
+    }
+
+    fn outbox(&mut self) -> Result<Outbox, StartError> {
+        let mut records: BTreeMap<StreamId, Vec<(u64, OutboxRow)>> = BTreeMap::new();
+        for ((stream, number), row) in self.list::<OutboxRow, _>(rows::OUTBOX, rows::read_outbox_key)? {
+            records.entry(stream).or_default().push((number, row));
+        }
+        let mut outbox = Outbox::default();
+        for ((peer, from_app, to_app), row) in
+            self.list::<StreamRow, _>(rows::STREAMS, rows::read_stream_key)?
+        {
+            let own = records.remove(&StreamId(row.id)).unwrap_or_default();
+            outbox
+                .restore(
+                    Route {
+                        peer,
+                        from_app,
+                        to_app,
+                    },
+                    &row,
+                    own,
+                )
+                .map_err(|what| StartError::Row {
+                    list: rows::OUTBOX,
+                    what,
+                })?;
+        }
+        match records.is_empty() {
+            true => Ok(outbox),
+            false => Err(StartError::Row {
+                list: rows::OUTBOX,
+                what: "a record without its stream".to_owned(),
+            }),
+        }
+    }
+
+    fn posts(&mut self) -> Result<BTreeMap<String, Posts>, StartError> {
+        let mut posts: BTreeMap<String, Posts> = BTreeMap::new();
+        for ((app, key), row) in self.list::<PostRow, _>(rows::POSTS, rows::read_post_key)? {
+            posts.entry(app).or_default().insert(key, row);
+        }
+        Ok(posts)
+    }
+}

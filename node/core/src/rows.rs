@@ -1,0 +1,164 @@
+//! The system lists: what the core itself keeps as rows of the log, beside the apps' own lists.
+//!
+//! A list's number in the log is the app's number in the high 32 bits and the list's number within the app in the low
+//! ones; app 0 is the core. Keys are plain bytes; rows are postcard, whose layout `tests/golden.rs` holds still.
+
+use link::StreamId;
+use sealing::NodeId;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::net::SocketAddr;
+
+/// Apps that were ever installed: name to [`AppRow`].
+pub const APPS: u64 = 1;
+/// Peers, removed ones too: node id to [`PeerRow`].
+pub const PEERS: u64 = 2;
+/// Streams to peers: [`stream_key`] to [`StreamRow`].
+pub const STREAMS: u64 = 3;
+/// Sends that are not settled: [`outbox_key`] to [`OutboxRow`].
+pub const OUTBOX: u64 = 4;
+/// Numbers heard of peers' streams: [`heard_key`] to [`HeardRow`].
+pub const HEARD: u64 = 5;
+/// Posts that carried an idempotency key: [`post_key`] to [`PostRow`].
+pub const POSTS: u64 = 6;
+/// One row, key empty: the time of the last batch in milliseconds since 1970, so that `now` never runs backward.
+pub const CLOCK: u64 = 7;
+
+/// The number in the log of list `list` of app `app`.
+pub fn app_list(app: u32, list: u32) -> u64 {
+    u64::from(app) << 32 | u64::from(list)
+}
+
+/// The app and list that a number in the log stands for.
+pub fn split_list(list: u64) -> (u32, u32) {
+    ((list >> 32) as u32, list as u32)
+}
+
+/// An installed app.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppRow {
+    /// Its number, never used again.
+    pub number: u32,
+    /// The source it last ran.
+    pub source: String,
+    /// The shape of its state: rows of one shape are not read as another's.
+    pub shape: String,
+}
+
+/// A peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerRow {
+    /// What people call it here.
+    pub name: String,
+    /// Hash of its card, from the ticket.
+    pub card_hash: [u8; 32],
+    /// Its signed card, once fetched.
+    pub card: Option<Vec<u8>>,
+    /// Where it was last known to be, newest first.
+    pub addresses: Vec<SocketAddr>,
+    /// Removed by a person: its sends are refused, its links are ended.
+    pub removed: bool,
+}
+
+/// The sender's side of a stream: everything one app sends to one app of one peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamRow {
+    /// The stream's identity on the wire.
+    pub id: [u8; 16],
+    /// Every number up to this one is settled.
+    pub settled: u64,
+    /// The tag of the record `settled`.
+    pub settled_tag: [u8; 8],
+}
+
+/// One send that is not settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutboxRow {
+    /// The tag of the run that made it.
+    pub tag: [u8; 8],
+    /// The output's name.
+    pub output: String,
+    /// Its arguments, as the engine encoded them.
+    pub arguments: Vec<u8>,
+}
+
+/// The receiver's side of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeardRow {
+    /// The highest number applied or refused.
+    pub number: u64,
+    /// The tag of that record.
+    pub tag: [u8; 8],
+    /// Refusals that the sender has not settled yet.
+    pub refusals: Vec<(u64, String)>,
+    /// The sending app.
+    pub from_app: String,
+    /// The receiving app.
+    pub to_app: String,
+    /// Ranges that never arrived because this node was set back in time: named to people, never silent.
+    pub gaps: Vec<(u64, u64)>,
+}
+
+/// What a post with an idempotency key was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostRow {
+    /// Counts up an app's keyed posts, so that the oldest is known.
+    pub order: u64,
+    /// Half of SHA-256 of the input's name and body: the same key with another request is a mistake.
+    pub request: [u8; 16],
+    /// The answer's JSON.
+    pub answer: Option<String>,
+}
+
+/// Key of [`STREAMS`].
+pub fn stream_key(peer: NodeId, from_app: &str, to_app: &str) -> Vec<u8> {
+    encode(&(peer.as_bytes(), from_app, to_app))
+}
+
+/// Reads a key of [`STREAMS`].
+pub fn read_stream_key(key: &[u8]) -> Option<(NodeId, String, String)> {
+    let (peer, from_app, to_app): ([u8; 32], String, String) = decode(key)?;
+    Some((NodeId(peer), from_app, to_app))
+}
+
+/// Key of [`OUTBOX`]: the stream, then the number in big endian.
+pub fn outbox_key(stream: StreamId, number: u64) -> Vec<u8> {
+    [&stream.0[..], &number.to_be_bytes()].concat()
+}
+
+/// Reads a key of [`OUTBOX`].
+pub fn read_outbox_key(key: &[u8]) -> Option<(StreamId, u64)> {
+    let (stream, number) = key.split_first_chunk::<16>()?;
+    Some((StreamId(*stream), u64::from_be_bytes(number.try_into().ok()?)))
+}
+
+/// Key of [`HEARD`].
+pub fn heard_key(peer: NodeId, stream: StreamId) -> Vec<u8> {
+    [&peer.as_bytes()[..], &stream.0].concat()
+}
+
+/// Reads a key of [`HEARD`].
+pub fn read_heard_key(key: &[u8]) -> Option<(NodeId, StreamId)> {
+    let (peer, stream) = key.split_first_chunk::<32>()?;
+    Some((NodeId(*peer), StreamId(stream.try_into().ok()?)))
+}
+
+/// Key of [`POSTS`].
+pub fn post_key(app: &str, key: &str) -> Vec<u8> {
+    encode(&(app, key))
+}
+
+/// Reads a key of [`POSTS`].
+pub fn read_post_key(key: &[u8]) -> Option<(String, String)> {
+    decode(key)
+}
+
+/// The bytes of a row.
+pub fn encode<T: Serialize>(row: &T) -> Vec<u8> {
+    postcard::to_stdvec(row).expect("rows hold only types that postcard writes, into memory")
+}
+
+/// A row of its bytes; none if they are not one, or more than one.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let (row, rest) = postcard::take_from_bytes(bytes).ok()?;
+    rest.is_empty().then_some(row)
+}

@@ -1,0 +1,160 @@
+//! What a person may see: peers, what waits for whom and why, what was refused, what is missing.
+
+use crate::core::Core;
+use link::PeerState;
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// The state of a node, for people and for programs as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// This node.
+    pub node: String,
+    /// How often it started on this folder.
+    pub run: u64,
+    /// The apps that run.
+    pub apps: Vec<String>,
+    /// Its peers.
+    pub peers: Vec<PeerStatus>,
+    /// Streams to peers that have unsettled records.
+    pub sending: Vec<Sending>,
+    /// Streams of peers.
+    pub receiving: Vec<Receiving>,
+    /// Nodes that are not peers and would talk, newest last.
+    pub strangers: Vec<String>,
+    /// What went wrong without anybody asking, newest last.
+    pub notices: Vec<String>,
+}
+
+/// A peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PeerStatus {
+    /// Its id.
+    pub node: String,
+    /// What it is called here.
+    pub name: String,
+    /// How the link to it is.
+    pub link: String,
+    /// Where it was last known to be.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// A stream to a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sending {
+    /// The peer.
+    pub peer: String,
+    /// The sending app.
+    pub from_app: String,
+    /// The receiving app.
+    pub to_app: String,
+    /// Records without an outcome.
+    pub unsettled: usize,
+    /// The oldest of them.
+    pub oldest: u64,
+    /// Why it waits, as far as it is known.
+    pub why: Option<String>,
+}
+
+/// A stream of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receiving {
+    /// The peer.
+    pub peer: String,
+    /// The sending app.
+    pub from_app: String,
+    /// The receiving app.
+    pub to_app: String,
+    /// The highest number with an outcome.
+    pub heard: u64,
+    /// Refusals the sender has not settled yet.
+    pub refusals: Vec<(u64, String)>,
+    /// Why the next record waits.
+    pub waiting: Option<String>,
+    /// Ranges of numbers that are missing because this node was set back in time.
+    pub gaps: Vec<(u64, u64)>,
+    /// The sender was set back in time and was told so.
+    pub forked: bool,
+}
+
+impl Core {
+    /// What a person may see now.
+    pub(crate) fn status(&self) -> Status {
+        Status {
+            node: self.me.to_string(),
+            run: self.run.counter,
+            apps: self.apps.keys().cloned().collect(),
+            peers: self.peer_statuses(),
+            sending: self.sending(),
+            receiving: self.receiving(),
+            strangers: self.strangers.iter().map(ToString::to_string).collect(),
+            notices: self.notices.iter().cloned().collect(),
+        }
+    }
+
+    fn peer_statuses(&self) -> Vec<PeerStatus> {
+        let peers = self.peers.iter().filter(|(_, row)| !row.removed);
+        peers
+            .map(|(node, row)| PeerStatus {
+                node: node.to_string(),
+                name: row.name.clone(),
+                link: self
+                    .link_states
+                    .get(node)
+                    .unwrap_or(&PeerState::Quiet)
+                    .to_string(),
+                addresses: row.addresses.clone(),
+            })
+            .collect()
+    }
+
+    fn sending(&self) -> Vec<Sending> {
+        let streams = self.outbox.iter().filter(|(_, stream)| stream.len() > 0);
+        streams
+            .map(|(route, stream)| Sending {
+                peer: route.peer.to_string(),
+                from_app: route.from_app.clone(),
+                to_app: route.to_app.clone(),
+                unsettled: stream.len(),
+                oldest: stream.settled + 1,
+                why: self.why_it_waits(route, stream.waiting.as_ref()),
+            })
+            .collect()
+    }
+
+    fn why_it_waits(&self, route: &crate::outbox::Route, said: Option<&String>) -> Option<String> {
+        if !self.is_peer(route.peer) {
+            return Some("it is not a peer of this node: `selvedge peer add` with its ticket".to_owned());
+        }
+        if !self.apps.contains_key(&route.from_app) {
+            return Some(format!("{} does not run here", route.from_app));
+        }
+        match (said, self.link_states.get(&route.peer)) {
+            (Some(said), _) => Some(said.clone()),
+            (None, Some(PeerState::Up)) => None,
+            (None, Some(state)) => Some(state.to_string()),
+            (None, None) => Some("no answer yet".to_owned()),
+        }
+    }
+
+    fn receiving(&self) -> Vec<Receiving> {
+        self.inbox
+            .iter()
+            .map(|((peer, _), inbound)| Receiving {
+                peer: peer.to_string(),
+                from_app: inbound.from_app.clone(),
+                to_app: inbound.to_app.clone(),
+                heard: inbound.heard.number,
+                refusals: inbound
+                    .heard
+                    .refusals
+                    .iter()
+                    .map(|(number, why)| (*number, why.clone()))
+                    .collect(),
+                waiting: inbound.waiting.clone(),
+                gaps: inbound.gaps.clone(),
+                forked: inbound.forked,
+            })
+            .collect()
+    }
+}
