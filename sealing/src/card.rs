@@ -59,12 +59,7 @@ impl Card {
         bytes.extend_from_slice(&kem.to_bytes());
         let signature = identity.sign(labels::CARD_SIGNATURE, &[&bytes]);
         bytes.extend_from_slice(&signature);
-        Card {
-            bytes,
-            node,
-            sequence,
-            kem,
-        }
+        Card { bytes, node, sequence, kem }
     }
 
     /// The card in these bytes, if the node it names signed it.
@@ -91,12 +86,7 @@ impl Card {
             return Err(CardError::Suites);
         }
         let kem = KemPublic::from_bytes(kem).ok_or(CardError::KemKey)?;
-        Ok(Card {
-            bytes: bytes.to_vec(),
-            node,
-            sequence: u64::from_be_bytes(*sequence),
-            kem,
-        })
+        Ok(Card { bytes: bytes.to_vec(), node, sequence: u64::from_be_bytes(*sequence), kem })
     }
 
     /// The card as it is sent and kept.

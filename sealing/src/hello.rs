@@ -1,12 +1,14 @@
 //! The hello: how two nodes that hold each other's ids come to share a [`Root`].
 //!
-//!     th0   = H(L hello ‖ suite ‖ R ‖ H(card of R) ‖ encapsulation)         k0 = Extract(th0, static secret)
-//!     body  = S ‖ run of S ‖ hello sequence ‖ ephemeral KEM key ‖ first frames
-//!     hello = suite ‖ encapsulation ‖ AEAD(Expand(k0, L hello-seal), nonce 0, body ‖ Sign_S(L hello-sig ‖ th0 ‖ H(body)))
-//!     th1   = H(L accept ‖ th0 ‖ H(body) ‖ run of R ‖ ciphertext)
-//!     root1 = Expand(Extract(k0, ephemeral secret), L root ‖ th1)
-//!     accept  = 1 ‖ ciphertext ‖ AEAD(Expand(k0, L accept-seal ‖ th0 ‖ H(body) ‖ ciphertext), nonce 0, run of R)
-//!     decline = 2 ‖ salt ‖ AEAD(Expand(k0, L decline-seal ‖ th0 ‖ H(body) ‖ salt), nonce 0, reason)
+//! ```text
+//! th0   = H(L hello ‖ suite ‖ R ‖ H(card of R) ‖ encapsulation)         k0 = Extract(th0, static secret)
+//! body  = S ‖ run of S ‖ hello sequence ‖ ephemeral KEM key ‖ first frames
+//! hello = suite ‖ encapsulation ‖ AEAD(Expand(k0, L hello-seal), nonce 0, body ‖ Sign_S(L hello-sig ‖ th0 ‖ H(body)))
+//! th1   = H(L accept ‖ th0 ‖ H(body) ‖ run of R ‖ ciphertext)
+//! root1 = Expand(Extract(k0, ephemeral secret), L root ‖ th1)
+//! accept  = 1 ‖ ciphertext ‖ AEAD(Expand(k0, L accept-seal ‖ th0 ‖ H(body) ‖ ciphertext), nonce 0, run of R)
+//! decline = 2 ‖ salt ‖ AEAD(Expand(k0, L decline-seal ‖ th0 ‖ H(body) ‖ salt), nonce 0, reason)
+//! ```
 //!
 //! S is the initiator, R the responder. Each sealing key seals one message: `k0` is fresh in each hello, an accept's key
 //! depends on its fresh ciphertext, a decline's on its content (salt = Expand(k0, L decline-salt ‖ …), so that two
@@ -158,10 +160,7 @@ pub fn open_hello(identity: &Identity, card: &Card, bytes: &[u8]) -> Result<Open
     let (encapsulation, sealed) = rest.split_first_chunk::<CIPHERTEXT_BYTES>().ok_or_else(length)?;
     let static_secret = identity.kem.decapsulate(encapsulation).ok_or(HelloError::Key)?;
     let opening = Opening::new(card, encapsulation, &static_secret);
-    let opened = opening
-        .hello_key()
-        .open(&NONCE, &[], sealed)
-        .map_err(|_| HelloError::Seal)?;
+    let opened = opening.hello_key().open(&NONCE, &[], sealed).map_err(|_| HelloError::Seal)?;
 
     let (body, signature) = opened.split_last_chunk::<SIGNATURE_BYTES>().ok_or_else(length)?;
     let (node, rest) = body.split_first_chunk::<32>().ok_or_else(length)?;
@@ -171,11 +170,7 @@ pub fn open_hello(identity: &Identity, card: &Card, bytes: &[u8]) -> Result<Open
 
     let node = NodeId::from_bytes(*node);
     let session = opening.session(body);
-    if !node.verifies(
-        labels::HELLO_SIGNATURE,
-        &[&session.th0, &session.body_hash],
-        signature,
-    ) {
+    if !node.verifies(labels::HELLO_SIGNATURE, &[&session.th0, &session.body_hash], signature) {
         return Err(HelloError::Signature);
     }
     let ephemeral = KemPublic::from_bytes(ephemeral).ok_or(HelloError::Key)?;
@@ -198,14 +193,8 @@ struct Opening {
 impl Opening {
     fn new(responder: &Card, encapsulation: &[u8; CIPHERTEXT_BYTES], static_secret: &Secret) -> Opening {
         let (node, card_hash) = (responder.node(), responder.hash());
-        let th0 = hash(
-            labels::HELLO,
-            &[&[SUITE], node.as_bytes(), &card_hash, encapsulation],
-        );
-        Opening {
-            k0: extract(&th0, static_secret),
-            th0,
-        }
+        let th0 = hash(labels::HELLO, &[&[SUITE], node.as_bytes(), &card_hash, encapsulation]);
+        Opening { k0: extract(&th0, static_secret.as_slice()), th0 }
     }
 
     fn hello_key(&self) -> AeadKey {
@@ -213,37 +202,21 @@ impl Opening {
     }
 
     fn session(self, body: &[u8]) -> Session {
-        Session {
-            k0: self.k0,
-            th0: self.th0,
-            body_hash: hash(labels::HELLO_BODY, &[body]),
-        }
+        Session { k0: self.k0, th0: self.th0, body_hash: hash(labels::HELLO_BODY, &[body]) }
     }
 }
 
 impl Session {
     fn accept_key(&self, ciphertext: &[u8; CIPHERTEXT_BYTES]) -> AeadKey {
-        AeadKey::new(&expand(
-            &self.k0,
-            labels::ACCEPT_SEAL,
-            &[&self.th0, &self.body_hash, ciphertext],
-        ))
+        AeadKey::new(&expand(&self.k0, labels::ACCEPT_SEAL, &[&self.th0, &self.body_hash, ciphertext]))
     }
 
     fn decline_salt(&self, reason: u8) -> [u8; SALT_BYTES] {
-        *expand::<SALT_BYTES>(
-            &self.k0,
-            labels::DECLINE_SALT,
-            &[&self.th0, &self.body_hash, &[reason]],
-        )
+        *expand::<SALT_BYTES>(&self.k0, labels::DECLINE_SALT, &[&self.th0, &self.body_hash, &[reason]])
     }
 
     fn decline_key(&self, salt: &[u8; SALT_BYTES]) -> AeadKey {
-        AeadKey::new(&expand(
-            &self.k0,
-            labels::DECLINE_SEAL,
-            &[&self.th0, &self.body_hash, salt],
-        ))
+        AeadKey::new(&expand(&self.k0, labels::DECLINE_SEAL, &[&self.th0, &self.body_hash, salt]))
     }
 
     fn root(
@@ -254,15 +227,17 @@ impl Session {
     ) -> Root {
         let run = responder_run.to_bytes();
         let th1 = hash(labels::ACCEPT, &[&self.th0, &self.body_hash, &run, ciphertext]);
-        Root(*expand(
-            &extract(&self.k0, ephemeral_secret),
-            labels::ROOT,
-            &[&th1],
-        ))
+        Root(*expand(&extract(self.k0.as_slice(), ephemeral_secret.as_slice()), labels::ROOT, &[&th1]))
     }
 }
 
 impl OpenedHello {
+    /// `th0`, `H(body)` and `k0`, for the file of test vectors.
+    #[cfg(test)]
+    pub(crate) fn transcript(&self) -> ([u8; 32], [u8; 32], [u8; 32]) {
+        (self.session.th0, self.session.body_hash, *self.session.k0)
+    }
+
     /// The answer that accepts, and the root that both then share. The root must be kept (synced) before the answer is
     /// sent. Accepting again makes another root; the same hello again is answered with the same bytes.
     pub fn accept(&self, my_run: &Run, rng: &mut impl CryptoRng) -> (Vec<u8>, Root) {
@@ -286,12 +261,7 @@ impl OpenedHello {
         let mut bytes = Vec::with_capacity(DECLINE_BYTES);
         bytes.push(DECLINED);
         bytes.extend_from_slice(&salt);
-        bytes.extend_from_slice(
-            &self
-                .session
-                .decline_key(&salt)
-                .seal(&NONCE, &[DECLINED], &[reason]),
-        );
+        bytes.extend_from_slice(&self.session.decline_key(&salt).seal(&NONCE, &[DECLINED], &[reason]));
         bytes
     }
 }
@@ -315,9 +285,7 @@ impl HelloPending {
         let length = HelloError::Length(rest.len());
         let (ciphertext, sealed) = rest.split_first_chunk::<CIPHERTEXT_BYTES>().ok_or(length)?;
         let key = self.session.accept_key(ciphertext);
-        let run = key
-            .open(&NONCE, &[ACCEPTED], sealed)
-            .map_err(|_| HelloError::Seal)?;
+        let run = key.open(&NONCE, &[ACCEPTED], sealed).map_err(|_| HelloError::Seal)?;
         let run: [u8; RUN_BYTES] = run.try_into().map_err(|_| length)?;
         let responder_run = Run::from_bytes(&run);
         // Only now: what does not open costs no public-key operation.
@@ -329,11 +297,8 @@ impl HelloPending {
     fn open_decline(&self, rest: &[u8]) -> Result<Answer, HelloError> {
         let length = HelloError::Length(rest.len());
         let (salt, sealed) = rest.split_first_chunk::<SALT_BYTES>().ok_or(length)?;
-        let reason = self
-            .session
-            .decline_key(salt)
-            .open(&NONCE, &[DECLINED], sealed)
-            .map_err(|_| HelloError::Seal)?;
+        let reason =
+            self.session.decline_key(salt).open(&NONCE, &[DECLINED], sealed).map_err(|_| HelloError::Seal)?;
         let reason = *reason.first().ok_or(length)?;
         Ok(Answer::Declined { reason })
     }
@@ -355,3 +320,6 @@ impl fmt::Debug for OpenedHello {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,9 +66,7 @@ impl NodeId {
         };
         let canonical = key.to_edwards().compress().to_bytes() == self.0;
         canonical
-            && key
-                .verify_strict(&transcript(purpose, fields), &Signature::from_bytes(signature))
-                .is_ok()
+            && key.verify_strict(&transcript(purpose, fields), &Signature::from_bytes(signature)).is_ok()
     }
 }
 
@@ -93,9 +91,7 @@ impl FromStr for NodeId {
             TextFault::Character => NodeIdError::Shape(text.to_owned()),
             TextFault::Checksum => NodeIdError::Checksum(text.to_owned()),
         })?;
-        let bytes = bytes
-            .try_into()
-            .map_err(|_| NodeIdError::Shape(text.to_owned()))?;
+        let bytes = bytes.try_into().map_err(|_| NodeIdError::Shape(text.to_owned()))?;
         Ok(NodeId(bytes))
     }
 }
@@ -106,10 +102,7 @@ impl Identity {
         let (mut signing, mut kem) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
         signing.copy_from_slice(&seed[..32]);
         kem.copy_from_slice(&seed[32..]);
-        Identity {
-            signing: SigningKey::from_bytes(&signing),
-            kem: KemSecret::from_seed(&kem),
-        }
+        Identity { signing: SigningKey::from_bytes(&signing), kem: KemSecret::from_seed(&kem) }
     }
 
     /// Who this is.

@@ -59,9 +59,7 @@ impl KemPublic {
         if is_small_order(&bytes[X25519_OFFSET..]) {
             return None;
         }
-        EncapsulationKey::try_from(bytes.as_slice())
-            .ok()
-            .map(|key| KemPublic(Box::new(key)))
+        EncapsulationKey::try_from(bytes.as_slice()).ok().map(|key| KemPublic(Box::new(key)))
     }
 
     pub(crate) fn to_bytes(&self) -> [u8; PUBLIC_BYTES] {
@@ -113,4 +111,58 @@ fn is_small_order(u: &[u8]) -> bool {
         && masked[1..31].iter().all(|byte| *byte == 0xff)
         && (0xec..=0xee).contains(&masked[0]);
     low || around_p || ORDER_8.contains(&masked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::hex;
+
+    #[test]
+    fn x_wing_as_in_its_draft() {
+        let vector = |name: &str| {
+            let line = include_str!("../tests/xwing.txt").lines().find_map(|line| line.strip_prefix(name));
+            hex(line.unwrap().strip_prefix(" = ").unwrap())
+        };
+        let secret = KemSecret::from_seed(&vector("seed").try_into().unwrap());
+        assert_eq!(secret.public().to_bytes().as_slice(), vector("pk"));
+        let public = KemPublic::from_bytes(&vector("pk").try_into().unwrap()).unwrap();
+        let (ciphertext, shared) = public.encapsulate_deterministic(&vector("eseed").try_into().unwrap());
+        assert_eq!(ciphertext.as_slice(), vector("ct"));
+        assert_eq!(shared.as_slice(), vector("ss"));
+        assert_eq!(secret.decapsulate(&ciphertext).unwrap(), shared);
+    }
+
+    /// All points of small order, found by what makes them so: they add nothing to a shared secret, whatever the secret.
+    #[test]
+    fn public_keys_and_encapsulations_of_small_order_are_refused() {
+        let mut small = vec![[0; 32], [0xff; 32], [0xff; 32], [0xff; 32]];
+        small[1][0] = 0xec;
+        small[2][0] = 0xed;
+        small[3][0] = 0xee;
+        let mut one = [0; 32];
+        one[0] = 1;
+        small.push(one);
+        let order_8 = [
+            "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+            "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+        ];
+        small.extend(order_8.map(|text| <[u8; 32]>::try_from(hex(text)).unwrap()));
+
+        let secret = KemSecret::from_seed(&[1; 32]);
+        let valid = secret.public().to_bytes();
+        let (ciphertext, _) = secret.public().encapsulate_deterministic(&[2; 64]);
+        for point in small {
+            for top_bit in [0, 0x80] {
+                let mut point = point;
+                point[31] = point[31] & 0x7f | top_bit;
+                let mut public = valid;
+                public[X25519_OFFSET..].copy_from_slice(&point);
+                assert!(KemPublic::from_bytes(&public).is_none(), "{point:02x?}");
+                let mut encapsulation = ciphertext;
+                encapsulation[CIPHERTEXT_BYTES - 32..].copy_from_slice(&point);
+                assert!(secret.decapsulate(&encapsulation).is_none(), "{point:02x?}");
+            }
+        }
+    }
 }

@@ -11,6 +11,8 @@
 //! `aead` of the cipher, `kem` of X-Wing. [`Identity`], [`Card`] and [`Ticket`] are who; [`hello`] makes a [`Root`] of two
 //! cards and two runs; [`Root`] makes [`Pair`]s and hails, which are [`Direction`]s; [`memo`] keeps roots over a restart.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod aead;
 mod card;
 pub mod hello;
@@ -23,6 +25,8 @@ mod run;
 mod schedule;
 mod text;
 mod ticket;
+#[cfg(test)]
+mod vectors;
 
 pub use aead::{OpenError, TAG_BYTES};
 pub use card::{Card, CardError};
@@ -30,3 +34,14 @@ pub use identity::{Identity, NodeId, NodeIdError};
 pub use root::{Direction, LinkIds, Pair, Root, Toward};
 pub use run::{RUN_BYTES, Run, Tag};
 pub use ticket::{TICKET_ADDRESSES_MAX, Ticket, TicketError};
+
+/// What holds a secret erases it when dropped: said by the types, so that a feature switched off does not compile.
+#[cfg(test)]
+const _: () = {
+    const fn erased_when_dropped<T: zeroize::ZeroizeOnDrop>() {}
+    erased_when_dropped::<ed25519_dalek::SigningKey>();
+    erased_when_dropped::<x_wing::DecapsulationKey>();
+    erased_when_dropped::<aes_gcm::Aes256Gcm>();
+    erased_when_dropped::<Root>();
+    erased_when_dropped::<schedule::Secret>();
+};

@@ -216,12 +216,8 @@ fn decode_held(bytes: &[u8]) -> Option<(Option<Held>, &[u8])> {
     let (epoch, fields) = fields.split_first_chunk::<8>()?;
     let (root, fields) = fields.split_first_chunk::<32>()?;
     let (run, _) = fields.split_first_chunk::<RUN_BYTES>()?;
-    let held = Held {
-        role,
-        epoch: u64::from_be_bytes(*epoch),
-        root: Root(*root),
-        peer_run: Run::from_bytes(run),
-    };
+    let held =
+        Held { role, epoch: u64::from_be_bytes(*epoch), root: Root(*root), peer_run: Run::from_bytes(run) };
     Some((Some(held), rest))
 }
 

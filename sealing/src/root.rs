@@ -56,19 +56,13 @@ impl Root {
         let (mut to_responder, mut to_initiator) = ([0; 8], [0; 8]);
         to_responder.copy_from_slice(&ids[..8]);
         to_initiator.copy_from_slice(&ids[8..]);
-        LinkIds {
-            to_responder,
-            to_initiator,
-        }
+        LinkIds { to_responder, to_initiator }
     }
 
     /// The packet keys of these two runs.
     pub fn pair(&self, initiator_run: &Run, responder_run: &Run) -> Pair {
-        let pair = expand::<32>(
-            &self.0,
-            labels::PAIR,
-            &[&initiator_run.to_bytes(), &responder_run.to_bytes()],
-        );
+        let pair =
+            expand::<32>(&self.0, labels::PAIR, &[&initiator_run.to_bytes(), &responder_run.to_bytes()]);
         Pair {
             to_responder: Direction::expand(&pair, labels::PAIR_TO_RESPONDER, &[]),
             to_initiator: Direction::expand(&pair, labels::PAIR_TO_INITIATOR, &[]),
@@ -89,11 +83,7 @@ impl Root {
 /// Equal in constant time.
 impl PartialEq for Root {
     fn eq(&self, other: &Root) -> bool {
-        self.0
-            .iter()
-            .zip(&other.0)
-            .fold(0, |difference, (left, right)| difference | (left ^ right))
-            == 0
+        self.0.iter().zip(&other.0).fold(0, |difference, (left, right)| difference | (left ^ right)) == 0
     }
 }
 
@@ -112,19 +102,13 @@ impl Direction {
         let mut iv = [0; NONCE_BYTES];
         key.copy_from_slice(&material[..32]);
         iv.copy_from_slice(&material[32..]);
-        Direction {
-            key: AeadKey::new(&key),
-            iv,
-        }
+        Direction { key: AeadKey::new(&key), iv }
     }
 
     /// `iv ⊕ packet number`, the number big-endian in the last 8 bytes (as RFC 9001, 5.3).
     fn nonce(&self, packet_number: u64) -> [u8; NONCE_BYTES] {
         let mut nonce = self.iv;
-        for (byte, number) in nonce[NONCE_BYTES - 8..]
-            .iter_mut()
-            .zip(packet_number.to_be_bytes())
-        {
+        for (byte, number) in nonce[NONCE_BYTES - 8..].iter_mut().zip(packet_number.to_be_bytes()) {
             *byte ^= number;
         }
         nonce

@@ -28,13 +28,8 @@ pub(crate) fn encode(prefix: &str, bytes: &[u8]) -> String {
 /// The bytes that [`encode`] was given.
 pub(crate) fn decode(prefix: &str, text: &str) -> Result<Vec<u8>, TextFault> {
     let body = text.strip_prefix(prefix).ok_or(TextFault::Prefix)?;
-    let mut bytes = base32()
-        .decode(body.as_bytes())
-        .map_err(|_| TextFault::Character)?;
-    let end = bytes
-        .len()
-        .checked_sub(CHECKSUM_BYTES)
-        .ok_or(TextFault::Checksum)?;
+    let mut bytes = base32().decode(body.as_bytes()).map_err(|_| TextFault::Character)?;
+    let end = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(TextFault::Checksum)?;
     let found = bytes.split_off(end);
     if found != checksum(prefix, &bytes).to_be_bytes() {
         return Err(TextFault::Checksum);
@@ -45,19 +40,23 @@ pub(crate) fn decode(prefix: &str, text: &str) -> Result<Vec<u8>, TextFault> {
 fn base32() -> Encoding {
     let mut specification = Specification::new();
     specification.symbols.push_str("abcdefghijklmnopqrstuvwxyz234567");
-    specification
-        .encoding()
-        .expect("32 distinct characters are a base32 alphabet")
+    specification.encoding().expect("32 distinct characters are a base32 alphabet")
 }
 
 /// CRC-32 (ISO-HDLC, as in Ethernet and gzip) of the prefix and the bytes.
 fn checksum(prefix: &str, bytes: &[u8]) -> u32 {
     let crc = prefix.as_bytes().iter().chain(bytes).fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
-        })
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
     });
     !crc
+}
+
+/// Bytes of lower-case hexadecimal, for known answers.
+#[cfg(test)]
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    data_encoding::HEXLOWER
+        .decode(text.as_bytes())
+        .expect("known answers are written in lower-case hexadecimal")
 }
 
 #[cfg(test)]

@@ -92,11 +92,7 @@ fn parse(bytes: &[u8]) -> Option<Ticket> {
         addresses.push(address);
         rest = after;
     }
-    rest.is_empty().then_some(Ticket {
-        node: NodeId::from_bytes(*node),
-        card_hash: *card_hash,
-        addresses,
-    })
+    rest.is_empty().then_some(Ticket { node: NodeId::from_bytes(*node), card_hash: *card_hash, addresses })
 }
 
 fn parse_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
