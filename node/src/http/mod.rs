@@ -1,1 +1,48 @@
-//! The node over HTTP.
+//! The node over HTTP: its apps' inputs and views, the views pushed as they change, a page for the messenger, and what
+//! the operator does with the control token.
+//!
+//! It must not know how the node keeps its state: all it has is a [`Handle`]. How the parts meet, in the order in which
+//! a request meets them:
+//!
+//! | part | does |
+//! | --- | --- |
+//! | `connections` | accepts so many at once, times out the slow, drains at the end |
+//! | `patience` | a socket whose reader may be slow, but not for ever |
+//! | `guard` | refuses requests for other hosts, from other origins and from other machines; the answer's headers |
+//! | `routes` | the paths |
+//! | `apps`, `events` | an app's inputs and views, and the views as streams |
+//! | `control` | peers and status, with the token |
+//! | `page` | the list of apps and the messenger's page |
+//! | `problem` | every answer that is not a success |
+//! | `limits` | every bound, with its reason |
+
+mod apps;
+mod body;
+mod connections;
+mod control;
+mod events;
+mod guard;
+mod limits;
+mod page;
+mod patience;
+mod problem;
+mod routes;
+
+use std::io;
+
+use tokio::net::TcpListener;
+
+use crate::handle::Handle;
+
+/// Serves until `shutdown` resolves, then ends the event streams, lets what is under way finish and returns.
+///
+/// # Errors
+///
+/// Only if the listener has no address. A connection that cannot be accepted is no error: it is tried again.
+pub async fn serve<H: Handle>(
+    listener: TcpListener,
+    handle: H,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    connections::serve(listener, handle, shutdown).await
+}

@@ -1,0 +1,104 @@
+//! An app's inputs and views.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+
+use super::body::read_object;
+use super::limits::{BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX};
+use super::problem::Problem;
+use super::routes::Shared;
+use super::events;
+use crate::handle::{Handle, Post};
+
+/// Whoever asks on loopback while there are no users with tokens.
+const BY_LOCAL: &str = "local";
+
+/// A JSON text that is ready as it is.
+pub(super) fn json(text: String) -> Response {
+    let content_type = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, content_type)], text).into_response()
+}
+
+/// One view with its arguments: what a request asks for, and an event stream asks again.
+pub(super) struct Question {
+    pub(super) app: String,
+    pub(super) view: String,
+    pub(super) arguments: Vec<(String, String)>,
+}
+
+/// `POST /{app}/{input}`
+pub(super) async fn input<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let Path((app, input)) = path.map_err(|error| Problem::shape(error.body_text()))?;
+    let (head, body) = request.into_parts();
+    let idempotency_key = idempotency_key(&head.headers)?;
+    let body = read_object(&head.headers, body, BODY_BYTES_MAX).await?;
+    let post = Post { app, input, body, by: BY_LOCAL.to_owned(), idempotency_key };
+    let answer = shared.handle.post(post).await?;
+    Ok(json(answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"answer":{answer}}}"#))))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut values = headers.get_all("idempotency-key").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let characters = value.as_bytes();
+    let printable = characters.iter().all(|byte| (b' '..=b'~').contains(byte));
+    let fits = (1..=IDEMPOTENCY_KEY_CHARACTERS_MAX).contains(&characters.len());
+    if values.next().is_some() || !printable || !fits {
+        let message = format!(
+            "one Idempotency-Key of 1 to {IDEMPOTENCY_KEY_CHARACTERS_MAX} printable ASCII characters, or none"
+        );
+        return Err(Problem::shape(message));
+    }
+    Ok(Some(String::from_utf8_lossy(characters).into_owned()))
+}
+
+/// `GET /{app}/{view}`, once or as a stream.
+pub(super) async fn view<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    query: Result<Query<Vec<(String, String)>>, QueryRejection>,
+    request: axum::http::Request<Body>,
+) -> Result<Response, Problem> {
+    let Path((app, view)) = path.map_err(|error| Problem::shape(error.body_text()))?;
+    let Query(arguments) = query.map_err(|error| Problem::shape(error.body_text()))?;
+    let question = Arc::new(Question { app, view, arguments });
+    if accepts(request.headers(), "text/event-stream") {
+        return events::stream(shared, question).await;
+    }
+    Ok(json(look(&shared, &question).await?))
+}
+
+/// Computes a view where blocking is allowed, a few at a time.
+pub(super) async fn look<H: Handle>(shared: &Arc<Shared<H>>, question: &Arc<Question>) -> Result<String, Problem> {
+    let place = Arc::clone(&shared.views)
+        .acquire_owned()
+        .await
+        .expect("the semaphore is never closed: nothing calls close on it");
+    let (handle, question) = (shared.handle.clone(), Arc::clone(question));
+    let computed = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        handle.view(&question.app, &question.view, &question.arguments, BY_LOCAL)
+    });
+    match computed.await {
+        Ok(result) => result.map_err(Problem::from),
+        Err(_) => Err(Problem::unknown("the view could not be computed; this is a fault of the node's")),
+    }
+}
+
+/// Whether a request's `Accept` names this media type. Weights are not weighed: nobody names a type it does not want.
+pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+        value.split(',').any(|range| {
+            range.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
+        })
+    })
+}

@@ -1,0 +1,83 @@
+//! What the operator does with the control token: peers and status.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::apps::json;
+use super::body::read_object;
+use super::guard::is_authorized;
+use super::limits::CONTROL_BODY_BYTES_MAX;
+use super::problem::Problem;
+use super::routes::Shared;
+use crate::handle::{Control, Handle};
+
+/// The body of `POST /-/peers`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewPeer {
+    ticket: String,
+    #[serde(default)]
+    name: String,
+}
+
+/// `GET /-/peers`
+pub(super) async fn peers<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    carry_out(&shared, &headers, Control::Peers).await
+}
+
+/// `GET /-/status`
+pub(super) async fn status<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    carry_out(&shared, &headers, Control::Status).await
+}
+
+/// `POST /-/peers`
+pub(super) async fn add_peer<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    check_token(&shared, &head.headers)?;
+    let body = read_object(&head.headers, body, CONTROL_BODY_BYTES_MAX).await?;
+    let NewPeer { ticket, name } = serde_json::from_slice(&body)
+        .map_err(|error| Problem::shape(format!(r#"a peer is {{"ticket":"svt1…","name":"…"}}: {error}"#)))?;
+    carry_out(&shared, &head.headers, Control::AddPeer { ticket, name }).await
+}
+
+/// `DELETE /-/peers/{node}`
+pub(super) async fn remove_peer<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    check_token(&shared, &headers)?;
+    let Path(node) = path.map_err(|error| Problem::shape(error.body_text()))?;
+    carry_out(&shared, &headers, Control::RemovePeer { node }).await
+}
+
+async fn carry_out<H: Handle>(
+    shared: &Shared<H>,
+    headers: &HeaderMap,
+    request: Control,
+) -> Result<Response, Problem> {
+    check_token(shared, headers)?;
+    Ok(json(shared.handle.control(request).await?.to_string()))
+}
+
+fn check_token<H: Handle>(shared: &Shared<H>, headers: &HeaderMap) -> Result<(), Problem> {
+    if is_authorized(headers, shared.handle.token()) {
+        return Ok(());
+    }
+    let message = "this needs the control token: Authorization: Bearer TOKEN";
+    Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message))
+}

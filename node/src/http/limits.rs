@@ -1,0 +1,58 @@
+//! Every bound of the server, with its reason.
+
+use std::time::Duration;
+
+/// Connections open at once. Half of the usual limit of 1024 open files, so that the log and the links never go
+/// without; who comes later waits in the system's queue and costs the node nothing.
+pub(super) const CONNECTIONS_MAX: usize = 512;
+
+/// Event streams open at once. They last for hours, so they may not take every connection from the requests.
+pub(super) const EVENT_STREAMS_MAX: usize = 384;
+
+/// Views computed at once. They block their thread, and more threads than this only take turns on a small machine.
+pub(super) const VIEWS_AT_ONCE: usize = 8;
+
+/// An input's body. A line of the messenger has at most 4000 characters; a record on the wire 256 KiB.
+pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// A control request's body: a ticket with eight addresses has about 500 bytes.
+pub(super) const CONTROL_BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// What is read and thrown away of a body that is too large, so that its sender gets to read why. A connection closed
+/// on unread bytes is reset, and the answer lost with it.
+pub(super) const DISCARD_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A request's line and headers together: arguments of a view and a browser's headers fit many times.
+pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// What one connection may buffer: the headers, and room to read and write in.
+pub(super) const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// An idempotency key: a UUID has 36.
+pub(super) const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 128;
+
+/// From the connection's opening, or the last answer, to the end of the next request's headers. Also what an idle
+/// connection is kept for.
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// From the headers to the body's last byte: 1 MiB at 280 kbit/s.
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a reader may take nothing at all of what is sent. A suspended page comes back and reconnects by itself.
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Between two signs of life on an event stream; proxies usually give up after 30 to 60 s.
+pub(super) const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What requests under way have for finishing once the node stops: many times a slow disk's sync, well within the
+/// 90 s that systemd gives.
+pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a connection without a request under way has for writing out its last answer once the node stops.
+pub(super) const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Before accepting is tried again after an error (no file descriptors left, mostly).
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a client is told to wait when too much is going on here.
+pub(super) const RETRY_AFTER_SECONDS: u32 = 1;
