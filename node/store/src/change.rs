@@ -22,9 +22,7 @@ impl Change {
 
 /// The size of [`encode`]'s result in bytes, without making it; saturates.
 pub(crate) fn encoded_bytes(changes: &[Change]) -> usize {
-    changes
-        .iter()
-        .fold(4, |sum: usize, change| sum.saturating_add(change.encoded_bytes()))
+    changes.iter().fold(4, |sum: usize, change| sum.saturating_add(change.encoded_bytes()))
 }
 
 /// Appends the layout of `changes` to `out`. All lengths are below `FRAME_BYTES_MAX`, which the caller has checked.

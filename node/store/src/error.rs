@@ -140,11 +140,7 @@ impl StoreError {
     }
 
     pub(crate) fn io(operation: &'static str, file: &str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            operation,
-            file: file.to_owned(),
-            source,
-        }
+        move |source| Self::Io { operation, file: file.to_owned(), source }
     }
 }
 

@@ -39,20 +39,14 @@ impl Folder {
                 .create(path)
                 .map_err(StoreError::io("make the folder", &shown))?;
         }
-        let path = path
-            .canonicalize()
-            .map_err(StoreError::io("open the folder", &shown))?;
+        let path = path.canonicalize().map_err(StoreError::io("open the folder", &shown))?;
         check_permissions(&path, &path)?;
         let lock = lock(&path)?;
         for entry in fs::read_dir(&path).map_err(StoreError::io("list", &shown))? {
             let entry = entry.map_err(StoreError::io("list", &shown))?;
             check_permissions(&path, &entry.path())?;
         }
-        Ok(Self {
-            path,
-            files: HashMap::new(),
-            _lock: lock,
-        })
+        Ok(Self { path, files: HashMap::new(), _lock: lock })
     }
 
     /// The folder's path, absolute.
@@ -116,10 +110,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::Locked {
-                folder: folder.to_owned(),
-                pid: read_pid(&mut lock),
-            });
+            return Err(StoreError::Locked { folder: folder.to_owned(), pid: read_pid(&mut lock) });
         }
         Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &shown)(error)),
     }
@@ -143,15 +134,8 @@ fn check_permissions(folder: &Path, path: &Path) -> Result<(), StoreError> {
     if metadata.is_symlink() || mode & 0o077 == 0 {
         return Ok(());
     }
-    let command = format!(
-        "chmod -R go= '{}'",
-        folder.display().to_string().replace('\'', r"'\''")
-    );
-    Err(StoreError::Permissions {
-        path: path.to_owned(),
-        mode,
-        command,
-    })
+    let command = format!("chmod -R go= '{}'", folder.display().to_string().replace('\'', r"'\''"));
+    Err(StoreError::Permissions { path: path.to_owned(), mode, command })
 }
 
 impl Storage for Folder {
@@ -171,12 +155,7 @@ impl Storage for Folder {
 
     fn create(&mut self, name: &str) -> io::Result<()> {
         let path = self.inside(name)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         self.files.insert(name.to_owned(), file);
         Ok(())
     }

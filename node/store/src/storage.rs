@@ -57,14 +57,8 @@ pub(crate) fn write_whole_with<S: Storage>(
     fill: impl FnOnce(&mut S, &str) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let unfinished = format!("{name}{UNFINISHED}");
-    if storage
-        .list()
-        .map_err(StoreError::io("list the files beside", name))?
-        .contains(&unfinished)
-    {
-        storage
-            .remove(&unfinished)
-            .map_err(StoreError::io("remove", &unfinished))?;
+    if storage.list().map_err(StoreError::io("list the files beside", name))?.contains(&unfinished) {
+        storage.remove(&unfinished).map_err(StoreError::io("remove", &unfinished))?;
     }
     let written = storage
         .create(&unfinished)
@@ -74,22 +68,11 @@ pub(crate) fn write_whole_with<S: Storage>(
         // What is left behind is harmless: the next attempt, or the next start, removes it.
         let _ = storage.remove(&unfinished);
         return Err(if is_full(&source) {
-            StoreError::NoRoom {
-                file: name.to_owned(),
-                bytes,
-            }
+            StoreError::NoRoom { file: name.to_owned(), bytes }
         } else {
-            StoreError::Io {
-                operation: "write",
-                file: unfinished,
-                source,
-            }
+            StoreError::Io { operation: "write", file: unfinished, source }
         });
     }
-    storage
-        .rename(&unfinished, name)
-        .map_err(StoreError::io("rename", &unfinished))?;
-    storage
-        .sync_folder()
-        .map_err(StoreError::io("sync the folder of", name))
+    storage.rename(&unfinished, name).map_err(StoreError::io("rename", &unfinished))?;
+    storage.sync_folder().map_err(StoreError::io("sync the folder of", name))
 }

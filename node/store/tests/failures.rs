@@ -1,0 +1,184 @@
+//! Every operation, by index, failing in every way; full disks; and the caller's own mistakes.
+#![allow(clippy::unwrap_used)]
+
+mod model;
+
+use model::{Model, Random, SMALL, fill, open};
+use store::{Change, FRAME_BYTES_MAX, Fault, Log, Memory, Storage, StoreError, write_whole};
+
+/// Frames of the workload: enough to go through three segments.
+const FRAMES: u64 = 24;
+
+/// Opens, appends and syncs, opens again and appends, to the first error.
+fn workload(memory: &Memory, seed: u64, model: &mut Model) -> Result<(), StoreError> {
+    let mut random = Random(seed);
+    for _ in 0..2 {
+        let (mut log, opened, replayed) = open(memory, random.entropy())?;
+        model.opened(&opened, replayed);
+        for sequence in opened.next_sequence..opened.next_sequence + FRAMES {
+            let changes = random.changes();
+            model.unknown = Some(changes.clone());
+            let appended = log.append(sequence, &changes)?;
+            let _ = log.sync(appended)?;
+            model.unknown = None;
+            model.acknowledged.extend(changes);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn each_operation_failing_in_each_way_loses_nothing_acknowledged() {
+    for seed in 0..3 {
+        let memory = Memory::new(seed);
+        workload(&memory, seed, &mut Model::default()).unwrap();
+        let operations = memory.operations();
+        assert!(operations > 100, "{operations}");
+        for fault in [Fault::InputOutput, Fault::Full, Fault::Kill, Fault::PowerCut] {
+            for operation in 0..operations {
+                let memory = Memory::new(seed ^ operation);
+                let mut model = Model::default();
+                memory.fail_at(operation, fault);
+                // Not every failure is one of the log: removing what is left of a failed attempt may fail.
+                let result = workload(&memory, seed, &mut model);
+                if let Err(error) = &result {
+                    let clear = matches!(
+                        error,
+                        StoreError::Io { .. } | StoreError::Failed { .. } | StoreError::NoRoom { .. }
+                    );
+                    assert!(clear, "{fault:?} at {operation}: {error}");
+                }
+                memory.restart();
+                let (_, opened, replayed) = open(&memory, [1; 32])
+                    .unwrap_or_else(|error| panic!("{fault:?} at {operation}: {error}"));
+                model.opened(&opened, replayed);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_whose_page_then_reads_clean_is_not_believed() {
+    let mut lost = 0;
+    for seed in 0..40 {
+        let memory = Memory::new(seed);
+        let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+        let mut random = Random(seed);
+        let acknowledged = fill(&mut log, &opened, &mut random, 3);
+        let sequence = opened.next_sequence + 3;
+        let changes = random.changes();
+        let appended = log.append(sequence, &changes).unwrap();
+        memory.fail_at(memory.operations(), Fault::InputOutput);
+        assert!(matches!(log.sync(appended), Err(StoreError::Failed { operation: "sync", .. })));
+        drop(log);
+        // The system's memory still answers with the frame; the medium may not have it.
+        let (_, _, first) = open(&memory, [2; 32]).unwrap();
+        memory.power_cut();
+        memory.restart();
+        let (_, _, second) = open(&memory, [3; 32]).unwrap();
+        assert!(first == second, "seed {seed}: what was answered for did not last");
+        lost += u64::from(first == acknowledged);
+    }
+    assert!((1..40).contains(&lost), "{lost} of 40 lost: the medium does not fail as it should");
+}
+
+#[test]
+fn a_full_disk_harms_nothing_takes_what_fits_and_opens_again() {
+    let memory = Memory::new(1);
+    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    memory.set_room(SMALL.first + 100);
+    let mut random = Random(1);
+    let mut acknowledged = Vec::new();
+    let mut sequence = opened.next_sequence;
+    let refused = loop {
+        let changes = random.changes();
+        match log.append(sequence, &changes) {
+            Ok(appended) => assert_eq!(log.sync(appended).unwrap().sequence(), sequence),
+            Err(error) => {
+                let message = error.to_string();
+                assert!(matches!(error, StoreError::NoRoom { .. }) && !error.outcome_unknown(), "{message}");
+                assert!(message.contains("log-0000000000000002 (131072 bytes)"), "{message}");
+                break changes;
+            }
+        }
+        acknowledged.extend(changes);
+        sequence += 1;
+    };
+    drop(log);
+    for run in 2..12 {
+        let (_, opened, replayed) = open(&memory, [1; 32]).unwrap();
+        assert!(opened.run == run && replayed == acknowledged);
+    }
+    memory.set_room(u64::MAX);
+    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    let appended = log.append(opened.next_sequence, &refused).unwrap();
+    let _ = log.sync(appended).unwrap();
+    acknowledged.extend(refused);
+    assert!(open(&memory, [1; 32]).unwrap().2 == acknowledged);
+}
+
+#[test]
+fn an_append_refused_for_room_may_be_tried_again() {
+    let memory = Memory::new(1);
+    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    let large = [Change { list: 1, key: vec![1], row: Some(vec![7; 200 << 10]) }];
+    memory.set_room(SMALL.first);
+    for _ in 0..2 {
+        assert!(matches!(log.append(opened.next_sequence, &large), Err(StoreError::NoRoom { .. })));
+    }
+    memory.set_room(u64::MAX);
+    let appended = log.append(opened.next_sequence, &large).unwrap();
+    let _ = log.sync(appended).unwrap();
+    assert_eq!(open(&memory, [2; 32]).unwrap().2, large);
+}
+
+#[test]
+fn the_callers_mistakes_are_refused_and_harm_nothing() {
+    let memory = Memory::new(1);
+    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    let next = opened.next_sequence;
+    assert!(matches!(
+        log.append(next + 1, &[]),
+        Err(StoreError::Sequence { expected, found }) if expected == next && found == next + 1
+    ));
+    let huge = [Change { list: 1, key: vec![], row: Some(vec![0; FRAME_BYTES_MAX]) }];
+    assert!(matches!(log.append(next, &huge), Err(StoreError::TooLarge { .. })));
+    let appended = log.append(next, &[]).unwrap();
+    assert!(matches!(log.append(next + 1, &[]), Err(StoreError::Unsynced { sequence }) if sequence == next));
+    assert_eq!(log.sync(appended).unwrap().sequence(), next);
+}
+
+#[test]
+fn the_largest_frame_fits_into_the_smallest_log() {
+    let memory = Memory::new(1);
+    let (mut log, opened) = Log::open(memory.clone(), [1; 32], &mut |_| {}).unwrap();
+    // 4 for the count, 8 + 4 + 1 + 4 for the row's frame.
+    let row = vec![3; FRAME_BYTES_MAX - 21];
+    let appended =
+        log.append(opened.next_sequence, &[Change { list: 1, key: vec![], row: Some(row.clone()) }]).unwrap();
+    let _ = log.sync(appended).unwrap();
+    let mut found = Vec::new();
+    Log::open(memory, [1; 32], &mut |change| found.push(change)).unwrap();
+    assert!(found.len() == 1 && found[0].row.as_ref() == Some(&row));
+}
+
+#[test]
+fn a_small_file_is_written_whole_or_not_at_all() {
+    for fault in [Fault::InputOutput, Fault::Full, Fault::Kill, Fault::PowerCut] {
+        for operation in 0..8 {
+            for seed in 0..20 {
+                let mut memory = Memory::new(seed);
+                write_whole(&mut memory, "identity", b"the one before").unwrap();
+                memory.fail_at(memory.operations() + operation, fault);
+                let result = write_whole(&mut memory, "identity", b"the new one, a little longer");
+                memory.power_cut();
+                memory.restart();
+                let mut bytes = vec![0; usize::try_from(memory.length("identity").unwrap()).unwrap()];
+                memory.read("identity", 0, &mut bytes).unwrap();
+                let new = bytes == b"the new one, a little longer";
+                assert!(new || (result.is_err() && bytes == b"the one before"), "{fault:?} at {operation}");
+                write_whole(&mut memory, "identity", b"again").unwrap();
+            }
+        }
+    }
+}
