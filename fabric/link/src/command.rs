@@ -106,3 +106,85 @@ pub enum WindowFull {
         expected: u64,
     },
 }
+
+/// What an endpoint is told; each is the call of the same name on [`crate::Endpoint`].
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// A peer, or what is newly known of it.
+    AddPeer(Box<Peer>),
+    /// A peer no more.
+    RemovePeer(NodeId),
+    /// A stream of ours.
+    Declare {
+        /// To whom.
+        peer: NodeId,
+        /// What.
+        declaration: Declaration,
+    },
+    /// A record of ours.
+    Send {
+        /// To whom.
+        peer: NodeId,
+        /// What.
+        record: Record,
+    },
+    /// Everything up to a number has its outcome here.
+    Stored {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+        /// What was refused, and why.
+        refusals: Vec<(u64, String)>,
+    },
+    /// A record cannot be taken now.
+    Waiting {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+        /// Which record.
+        number: u64,
+        /// Why.
+        reason: String,
+    },
+    /// An app runs: what waits for it is asked for.
+    Ready {
+        /// The app.
+        app: String,
+    },
+    /// The sender of a stream was set back in time.
+    Forked {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+    },
+    /// Our rows up to a number are gone.
+    Settled {
+        /// To whom.
+        peer: NodeId,
+        /// Our stream.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+    },
+}
+
+impl Command {
+    /// The peer whose stream or record it is of; none for what is of a peer as a whole, or of all.
+    #[must_use]
+    pub fn stream_peer(&self) -> Option<NodeId> {
+        match self {
+            Command::Declare { peer, .. }
+            | Command::Send { peer, .. }
+            | Command::Stored { peer, .. }
+            | Command::Waiting { peer, .. }
+            | Command::Forked { peer, .. }
+            | Command::Settled { peer, .. } => Some(*peer),
+            Command::AddPeer(_) | Command::RemovePeer(_) | Command::Ready { .. } => None,
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! The open batch: the rows changed since the last append, and what leaves once they are on disk.
 
 use crate::outbox::Route;
-use crate::{LinkCommand, Reply, ReplyId};
-use link::StreamId;
+use crate::{Reply, ReplyId};
+use link::{Command, StreamId};
 use sealing::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Change;
@@ -28,7 +28,7 @@ pub struct Batch {
     /// Answers to whoever posted.
     pub replies: Vec<(ReplyId, Reply)>,
     /// Whatever else the link is told.
-    pub commands: Vec<LinkCommand>,
+    pub commands: Vec<Command>,
 }
 
 impl Batch {

@@ -5,14 +5,14 @@
 
 use crate::batch::Batch;
 use crate::inbox::Inbox;
-use crate::interface::{Control, ControlError, Effect, FromLink, Input, LinkCommand, Out, Reply, ReplyId};
+use crate::interface::{Control, ControlError, Effect, FromLink, Input, Out, Reply, ReplyId};
 use crate::outbox::{Outbox, Route};
 use crate::posts::Posts;
 use crate::recovery::Start;
 use crate::release::Released;
 use crate::rows::{self, PeerRow};
 use engine::App;
-use link::{Declaration, Peer, PeerState, StreamId};
+use link::{Command, Declaration, Peer, PeerState, StreamId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sealing::{Card, NodeId, Run, Ticket};
@@ -71,7 +71,7 @@ pub struct Core {
     synced: Synced,
     in_flight: Option<(u64, Leaving)>,
     /// What this node says to itself; it needs no link.
-    loopback: VecDeque<LinkCommand>,
+    loopback: VecDeque<Command>,
     own_declarations: BTreeMap<StreamId, Arc<Declaration>>,
     effects: VecDeque<Effect>,
 }
@@ -109,9 +109,7 @@ impl Core {
             }
         }
         self.batch.apps.extend(self.apps.keys().cloned());
-        self.batch
-            .streams
-            .extend(self.outbox.iter().map(|(route, _)| route.clone()));
+        self.batch.streams.extend(self.outbox.iter().map(|(route, _)| route.clone()));
         self.flush();
     }
 
@@ -122,7 +120,7 @@ impl Core {
         match input {
             Input::Post(post) => self.post(post),
             Input::Control { reply, control } => self.control(reply, control),
-            Input::Link(from_link) => self.from_link(from_link),
+            Input::Link(from_link) => self.heard_of_link(from_link),
             Input::Synced(synced) => self.synced(synced),
         }
         self.flush();
@@ -136,6 +134,11 @@ impl Core {
     /// Whether everything that was taken is on disk and said.
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.effects.is_empty() && self.batch.is_silent()
+    }
+
+    /// This start of the node.
+    pub fn run(&self) -> Run {
+        self.run
     }
 
     /// The next thing to be done.
@@ -170,29 +173,15 @@ impl Core {
         self.peers.get(&node).is_some_and(|row| row.removed)
     }
 
-    fn from_link(&mut self, from_link: FromLink) {
+    fn heard_of_link(&mut self, from_link: FromLink) {
         match from_link {
-            FromLink::Record {
-                peer,
-                declaration,
-                number,
-                tag,
-                payload,
-            } => {
+            FromLink::Record { peer, declaration, number, tag, payload } => {
                 self.record(peer, &declaration, number, tag, &payload);
             }
-            FromLink::Outcome {
-                peer,
-                stream,
-                upto,
-                refusals,
-            } => self.outcome(peer, stream, upto, refusals),
-            FromLink::Waiting {
-                peer,
-                stream,
-                number,
-                reason,
-            } => self.peer_waits(peer, stream, number, reason),
+            FromLink::Outcome { peer, stream, upto, refusals } => self.outcome(peer, stream, upto, refusals),
+            FromLink::Waiting { peer, stream, number, reason } => {
+                self.peer_waits(peer, stream, number, reason)
+            }
             FromLink::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
             FromLink::Forked { peer, stream } => self.forked(peer, stream),
             FromLink::Card { peer, card } => self.learn_card(peer, &card),
@@ -224,15 +213,9 @@ impl Core {
         let mut addresses = ticket.addresses;
         addresses.extend(old.iter().flat_map(|row| row.addresses.iter().copied()));
         let row = PeerRow {
-            name: if name.is_empty() {
-                old.as_ref().map_or(name, |row| row.name.clone())
-            } else {
-                name
-            },
+            name: if name.is_empty() { old.as_ref().map_or(name, |row| row.name.clone()) } else { name },
             card_hash: ticket.card_hash,
-            card: old
-                .filter(|row| row.card_hash == ticket.card_hash)
-                .and_then(|row| row.card),
+            card: old.filter(|row| row.card_hash == ticket.card_hash).and_then(|row| row.card),
             addresses: newest_first(addresses),
             removed: false,
         };
@@ -245,53 +228,33 @@ impl Core {
 
     fn remove_peer(&mut self, node: NodeId) -> Result<Reply, ControlError> {
         let row = self.peers.get(&node).filter(|row| !row.removed);
-        let row = PeerRow {
-            removed: true,
-            ..row.ok_or(ControlError::NoSuchPeer(node))?.clone()
-        };
+        let row = PeerRow { removed: true, ..row.ok_or(ControlError::NoSuchPeer(node))?.clone() };
         self.write_peer(node, row);
         self.link_states.remove(&node);
-        self.batch.commands.push(LinkCommand::RemovePeer(node));
+        self.batch.commands.push(Command::RemovePeer(node));
         for route in self.outbox.routes_to(node) {
-            self.end_stream(&route, "the peer was removed; arrival unknown");
+            self.refuse_removed(&route);
         }
         Ok(Reply::Done)
     }
 
     fn write_peer(&mut self, node: NodeId, row: PeerRow) {
-        self.batch
-            .change(rows::PEERS, node.as_bytes().to_vec(), Some(rows::encode(&row)));
+        self.batch.change(rows::PEERS, node.as_bytes().to_vec(), Some(rows::encode(&row)));
         self.peers.insert(node, row);
     }
 
     fn learn_card(&mut self, peer: NodeId, card: &Card) {
-        if let Some(row) = self
-            .peers
-            .get(&peer)
-            .filter(|row| row.card.as_deref() != Some(card.bytes()))
-        {
-            let row = PeerRow {
-                card: Some(card.bytes().to_vec()),
-                ..row.clone()
-            };
+        if let Some(row) = self.peers.get(&peer).filter(|row| row.card.as_deref() != Some(card.bytes())) {
+            let row = PeerRow { card: Some(card.bytes().to_vec()), ..row.clone() };
             self.write_peer(peer, row);
         }
     }
 
     fn learn_address(&mut self, peer: NodeId, address: SocketAddr) {
-        let known = self
-            .peers
-            .get(&peer)
-            .filter(|row| row.addresses.first() != Some(&address));
+        let known = self.peers.get(&peer).filter(|row| row.addresses.first() != Some(&address));
         if let Some(row) = known {
-            let addresses = [address]
-                .into_iter()
-                .chain(row.addresses.iter().copied())
-                .collect();
-            let row = PeerRow {
-                addresses: newest_first(addresses),
-                ..row.clone()
-            };
+            let addresses = [address].into_iter().chain(row.addresses.iter().copied()).collect();
+            let row = PeerRow { addresses: newest_first(addresses), ..row.clone() };
             self.write_peer(peer, row);
         }
     }
@@ -305,10 +268,7 @@ impl Core {
     }
 
     fn synced(&mut self, synced: Synced) {
-        let (sequence, leaving) = self
-            .in_flight
-            .take()
-            .expect("a sync answers the one append under way");
+        let (sequence, leaving) = self.in_flight.take().expect("a sync answers the one append under way");
         assert_eq!(sequence, synced.sequence(), "the store syncs what was appended");
         self.synced = synced;
         self.release(leaving);
@@ -332,8 +292,7 @@ impl Core {
     }
 
     fn append(&mut self) {
-        self.batch
-            .change(rows::CLOCK, Vec::new(), Some(rows::encode(&self.now)));
+        self.batch.change(rows::CLOCK, Vec::new(), Some(rows::encode(&self.now)));
         let changes = self.batch.take_changes();
         let sequence = self.next_sequence;
         self.next_sequence += 1;
@@ -351,35 +310,17 @@ impl Core {
         });
         let stored = batch.heard.into_iter().filter_map(|(peer, stream)| {
             let heard = &self.inbox.get(&(peer, stream))?.heard;
-            let refusals = heard
-                .refusals
-                .iter()
-                .map(|(number, why)| (*number, why.clone()))
-                .collect();
-            Some(Out::Link(LinkCommand::Stored {
-                peer,
-                stream,
-                upto: heard.number,
-                refusals,
-            }))
+            let refusals = heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect();
+            Some(Out::Link(Command::Stored { peer, stream, upto: heard.number, refusals }))
         });
-        let replies = batch
-            .replies
-            .into_iter()
-            .map(|(to, reply)| Out::Reply { to, reply });
-        let outs = publishes
-            .chain(batch.commands.into_iter().map(Out::Link))
-            .chain(stored)
-            .chain(replies)
-            .collect();
+        let replies = batch.replies.into_iter().map(|(to, reply)| Out::Reply { to, reply });
+        let outs =
+            publishes.chain(batch.commands.into_iter().map(Out::Link)).chain(stored).chain(replies).collect();
         let streams = batch.streams.into_iter().filter_map(|route| {
             let last = self.outbox.stream(&route)?.last();
             Some((route, last))
         });
-        Leaving {
-            outs,
-            streams: streams.collect(),
-        }
+        Leaving { outs, streams: streams.collect() }
     }
 
     fn release(&mut self, leaving: Leaving) {
@@ -394,7 +335,7 @@ impl Core {
 
     fn let_out(&mut self, out: Out) {
         match out {
-            Out::Link(command) if command.peer() == Some(self.me) => self.loopback.push_back(command),
+            Out::Link(command) if command.stream_peer() == Some(self.me) => self.loopback.push_back(command),
             out => {
                 let released = Released::new(out, self.next_sequence - 1, &self.synced);
                 self.effects.push_back(Effect::Out(released));
@@ -402,11 +343,18 @@ impl Core {
         }
     }
 
-    /// Gives the link what it may have of a stream. What is for a removed peer is refused instead; what is for an
-    /// unknown one waits, and so does what an app sent that does not run now.
+    /// What is sent to a removed peer is refused, as soon as the app that hears it runs.
+    fn refuse_removed(&mut self, route: &Route) {
+        if self.apps.contains_key(&route.from_app) {
+            self.end_stream(route, "the peer was removed; arrival unknown");
+        }
+    }
+
+    /// Gives the link what it may have of a stream. What is for an unknown peer waits, and so does what an app sent
+    /// that does not run now.
     fn hand_over(&mut self, route: &Route) {
         if self.is_removed(route.peer) {
-            return self.end_stream(route, "the peer was removed");
+            return self.refuse_removed(route);
         }
         if !self.is_peer(route.peer) || !self.apps.contains_key(&route.from_app) {
             return;
@@ -417,63 +365,37 @@ impl Core {
         let (declaration, records) = stream.hand_over(route);
         let peer = route.peer;
         if let Some(declaration) = declaration {
-            self.let_out(Out::Link(LinkCommand::Declare { peer, declaration }));
+            self.let_out(Out::Link(Command::Declare { peer, declaration }));
         }
         for record in records {
-            self.let_out(Out::Link(LinkCommand::Send { peer, record }));
+            self.let_out(Out::Link(Command::Send { peer, record }));
         }
     }
 
     /// A perfect link to oneself: each command is what the other end would be told.
-    fn loop_back(&mut self, command: LinkCommand) {
+    fn loop_back(&mut self, command: Command) {
         match command {
-            LinkCommand::Declare { declaration, .. } => {
-                self.own_declarations
-                    .insert(declaration.stream, Arc::new(declaration));
+            Command::Declare { declaration, .. } => {
+                self.own_declarations.insert(declaration.stream, Arc::new(declaration));
             }
-            LinkCommand::Send { peer, record } => {
+            Command::Send { peer, record } => {
                 if let Some(declaration) = self.own_declarations.get(&record.stream).cloned() {
                     self.record(peer, &declaration, record.number, record.tag, &record.payload);
                 }
             }
-            LinkCommand::Stored {
-                peer,
-                stream,
-                upto,
-                refusals,
-            } => self.outcome(peer, stream, upto, refusals),
-            LinkCommand::Waiting {
-                peer,
-                stream,
-                number,
-                reason,
-            } => {
+            Command::Stored { peer, stream, upto, refusals } => self.outcome(peer, stream, upto, refusals),
+            Command::Waiting { peer, stream, number, reason } => {
                 self.peer_waits(peer, stream, number, reason);
             }
-            LinkCommand::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
-            LinkCommand::Forked { peer, stream } => self.forked(peer, stream),
-            LinkCommand::AddPeer(_) | LinkCommand::RemovePeer(_) | LinkCommand::Ready { .. } => {}
+            Command::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
+            Command::Forked { peer, stream } => self.forked(peer, stream),
+            Command::AddPeer(_) | Command::RemovePeer(_) | Command::Ready { .. } => {}
         }
     }
 }
 
-impl LinkCommand {
-    /// The peer that a record or a stream is of.
-    fn peer(&self) -> Option<NodeId> {
-        match self {
-            LinkCommand::Declare { peer, .. }
-            | LinkCommand::Send { peer, .. }
-            | LinkCommand::Stored { peer, .. }
-            | LinkCommand::Waiting { peer, .. }
-            | LinkCommand::Forked { peer, .. }
-            | LinkCommand::Settled { peer, .. } => Some(*peer),
-            LinkCommand::AddPeer(_) | LinkCommand::RemovePeer(_) | LinkCommand::Ready { .. } => None,
-        }
-    }
-}
-
-fn add_peer(node: NodeId, row: &PeerRow) -> LinkCommand {
-    LinkCommand::AddPeer(Box::new(Peer {
+fn add_peer(node: NodeId, row: &PeerRow) -> Command {
+    Command::AddPeer(Box::new(Peer {
         node,
         card_hash: Some(row.card_hash),
         card: row.card.as_ref().and_then(|bytes| Card::verify(bytes).ok()),

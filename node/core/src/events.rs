@@ -2,14 +2,14 @@
 
 use crate::core::Core;
 use crate::inbox::Inbound;
-use crate::interface::{LinkCommand, Post, PostError, Reply};
+use crate::interface::{Post, PostError, Reply};
 use crate::outbox::{Route, Unsettled, read_payload};
 use crate::posts::Posts;
 use crate::rows::{self, OutboxRow, PostRow};
 use engine::{Applied, Context, Event, EventError, Send};
 use link::ledger::Verdict;
 use link::limits::REASON_BYTES_MAX;
-use link::{Declaration, StreamId};
+use link::{Command, Declaration, StreamId};
 use sealing::{NodeId, Tag};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -34,11 +34,7 @@ enum Taken {
 impl Core {
     /// Runs one event of an app: its rows and sends go to the open batch.
     fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
-        let context = Context {
-            now: self.now,
-            entropy: self.entropy(),
-            room: self.outbox.room(),
-        };
+        let context = Context { now: self.now, entropy: self.entropy(), room: self.outbox.room() };
         let installed = self.apps.get_mut(app).ok_or_else(|| EventError::NoSuchInput {
             app: app.to_owned(),
             name: event_name(&event).to_owned(),
@@ -49,8 +45,7 @@ impl Core {
             self.batch.apps.insert(app.to_owned());
         }
         for delta in applied.deltas.drain(..) {
-            self.batch
-                .change(rows::app_list(number, delta.list), delta.key, delta.row);
+            self.batch.change(rows::app_list(number, delta.list), delta.key, delta.row);
         }
         for send in applied.sends.drain(..) {
             self.send(app, send);
@@ -59,23 +54,11 @@ impl Core {
     }
 
     fn send(&mut self, from_app: &str, send: Send) {
-        let route = Route {
-            peer: send.to,
-            from_app: from_app.to_owned(),
-            to_app: send.app,
-        };
+        let route = Route { peer: send.to, from_app: from_app.to_owned(), to_app: send.app };
         let tag = self.run.tag();
-        let row = OutboxRow {
-            tag: tag.0,
-            output: send.output,
-            arguments: send.arguments,
-        };
+        let row = OutboxRow { tag: tag.0, output: send.output, arguments: send.arguments };
         let bytes = rows::encode(&row);
-        let unsettled = Unsettled {
-            tag,
-            output: row.output,
-            arguments: row.arguments.into(),
-        };
+        let unsettled = Unsettled { tag, output: row.output, arguments: row.arguments.into() };
         let mut fresh = [0; 16];
         fresh.copy_from_slice(&self.entropy()[..16]);
         let number = self.outbox.push(&route, StreamId(fresh), unsettled);
@@ -84,28 +67,21 @@ impl Core {
             if number == 1 {
                 self.write_stream(&route);
             }
-            self.batch
-                .change(rows::OUTBOX, rows::outbox_key(id, number), Some(bytes));
+            self.batch.change(rows::OUTBOX, rows::outbox_key(id, number), Some(bytes));
         }
         self.batch.streams.insert(route);
     }
 
     fn write_stream(&mut self, route: &Route) {
         let key = rows::stream_key(route.peer, &route.from_app, &route.to_app);
-        let row = self
-            .outbox
-            .stream(route)
-            .map(|stream| rows::encode(&stream.row()));
+        let row = self.outbox.stream(route).map(|stream| rows::encode(&stream.row()));
         self.batch.change(rows::STREAMS, key, row);
     }
 
     /// An input of an app, from outside.
     pub(crate) fn post(&mut self, post: Post) {
         let request = request_hash(&post);
-        let known = post
-            .idempotency_key
-            .as_ref()
-            .and_then(|key| self.posts.get(&post.app)?.get(key));
+        let known = post.idempotency_key.as_ref().and_then(|key| self.posts.get(&post.app)?.get(key));
         let reply = match known {
             Some(row) if row.request == request => Reply::Applied(row.answer.clone()),
             Some(_) => Reply::Refused(PostError::Refused(
@@ -117,11 +93,7 @@ impl Core {
     }
 
     fn post_fresh(&mut self, post: &Post, request: [u8; 16]) -> Reply {
-        let event = Event::Input {
-            name: &post.input,
-            arguments: &post.body,
-            by: &post.by,
-        };
+        let event = Event::Input { name: &post.input, arguments: &post.body, by: &post.by };
         match self.event(&post.app, event) {
             Ok(applied) => {
                 if let Some(key) = &post.idempotency_key {
@@ -135,13 +107,8 @@ impl Core {
 
     fn remember_post(&mut self, app: &str, key: &str, request: [u8; 16], answer: Option<String>) {
         let posts: &mut Posts = self.posts.entry(app.to_owned()).or_default();
-        let row = PostRow {
-            order: posts.next_order(),
-            request,
-            answer,
-        };
-        self.batch
-            .change(rows::POSTS, rows::post_key(app, key), Some(rows::encode(&row)));
+        let row = PostRow { order: posts.next_order(), request, answer };
+        self.batch.change(rows::POSTS, rows::post_key(app, key), Some(rows::encode(&row)));
         posts.insert(key.to_owned(), row);
         if let Some(oldest) = posts.evict() {
             self.batch.change(rows::POSTS, rows::post_key(app, &oldest), None);
@@ -186,17 +153,12 @@ impl Core {
     }
 
     fn streams_of(&self, peer: NodeId) -> usize {
-        self.inbox
-            .range((peer, StreamId([0; 16]))..=(peer, StreamId([255; 16])))
-            .count()
+        self.inbox.range((peer, StreamId([0; 16]))..=(peer, StreamId([255; 16]))).count()
     }
 
     fn take_record(&mut self, peer: NodeId, declaration: &Declaration, payload: &[u8]) -> Taken {
         let Declaration { from_app, to_app, .. } = declaration;
-        let refusals = self
-            .inbox
-            .get(&(peer, declaration.stream))
-            .map_or(0, |i| i.heard.refusals.len());
+        let refusals = self.inbox.get(&(peer, declaration.stream)).map_or(0, |i| i.heard.refusals.len());
         if refusals >= REFUSALS_PER_STREAM_MAX {
             return Taken::Waits(format!("{refusals} refusals of this stream are not settled"));
         }
@@ -206,15 +168,7 @@ impl Core {
         let Some((name, arguments)) = read_payload(payload) else {
             return Taken::Refused("the record does not read".to_owned());
         };
-        match self.event(
-            to_app,
-            Event::From {
-                name,
-                arguments,
-                peer,
-                app: from_app,
-            },
-        ) {
+        match self.event(to_app, Event::From { name, arguments, peer, app: from_app }) {
             Ok(_) => Taken::Applied,
             Err(
                 error @ (EventError::NoSuchInput { .. }
@@ -239,8 +193,7 @@ impl Core {
     fn write_heard(&mut self, key: (NodeId, StreamId)) {
         if let Some(inbound) = self.inbox.get(&key) {
             let row = rows::encode(&inbound.row());
-            self.batch
-                .change(rows::HEARD, rows::heard_key(key.0, key.1), Some(row));
+            self.batch.change(rows::HEARD, rows::heard_key(key.0, key.1), Some(row));
         }
     }
 
@@ -250,12 +203,7 @@ impl Core {
         if let Some(inbound) = self.inbox.get_mut(&(peer, stream)) {
             inbound.waiting = Some(reason.clone());
         }
-        self.batch.commands.push(LinkCommand::Waiting {
-            peer,
-            stream,
-            number,
-            reason,
-        });
+        self.batch.commands.push(Command::Waiting { peer, stream, number, reason });
     }
 
     fn tell_forked(&mut self, peer: NodeId, stream: StreamId) {
@@ -267,7 +215,7 @@ impl Core {
             );
             self.notice(line);
         }
-        self.batch.commands.push(LinkCommand::Forked { peer, stream });
+        self.batch.commands.push(Command::Forked { peer, stream });
     }
 
     fn commit_gap(&mut self, peer: NodeId, declaration: &Declaration, from: u64, to: u64) {
@@ -295,12 +243,7 @@ impl Core {
         upto: u64,
         refusals: Vec<(u64, String)>,
     ) {
-        let Some(route) = self
-            .outbox
-            .route(stream)
-            .filter(|route| route.peer == peer)
-            .cloned()
-        else {
+        let Some(route) = self.outbox.route(stream).filter(|route| route.peer == peer).cloned() else {
             return;
         };
         let Some(own) = self.outbox.stream_mut(&route) else {
@@ -317,38 +260,23 @@ impl Core {
             let Some((number, unsettled)) = self.outbox.settle_oldest(&route) else {
                 break;
             };
-            self.batch
-                .change(rows::OUTBOX, rows::outbox_key(stream, number), None);
+            self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
             self.hear_outcome(&route, &unsettled, refusals.get(&number).map(String::as_str));
         }
         if self.outbox.stream(&route).is_some_and(|own| own.settled > before) {
             self.write_stream(&route);
         }
-        self.batch
-            .commands
-            .push(LinkCommand::Settled { peer, stream, upto });
+        self.batch.commands.push(Command::Settled { peer, stream, upto });
         self.batch.streams.insert(route);
     }
 
     /// The app's own event for the end of one of its sends. It cannot undo that end: if it fails, people are told.
     fn hear_outcome(&mut self, route: &Route, unsettled: &Unsettled, refusal: Option<&str>) {
-        let Unsettled {
-            output, arguments, ..
-        } = unsettled;
+        let Unsettled { output, arguments, .. } = unsettled;
         let peer = route.peer;
         let event = match refusal {
-            Some(reason) => Event::Refused {
-                output,
-                arguments,
-                peer,
-                reason,
-            },
-            None => Event::Delivered {
-                output,
-                arguments,
-                peer,
-                answer: None,
-            },
+            Some(reason) => Event::Refused { output, arguments, peer, reason },
+            None => Event::Delivered { output, arguments, peer, answer: None },
         };
         if let Err(error) = self.event(&route.from_app, event) {
             self.notice(format!(
@@ -366,8 +294,7 @@ impl Core {
         let (id, count) = (stream.id, stream.len());
         let mut ended = Vec::with_capacity(count);
         while let Some((number, unsettled)) = self.outbox.settle_oldest(route) {
-            self.batch
-                .change(rows::OUTBOX, rows::outbox_key(id, number), None);
+            self.batch.change(rows::OUTBOX, rows::outbox_key(id, number), None);
             ended.push(unsettled);
         }
         self.outbox.end(route);
@@ -379,12 +306,7 @@ impl Core {
 
     /// The peer heard of our stream what we never sent: this node was set back in time.
     pub(crate) fn forked(&mut self, peer: NodeId, stream: StreamId) {
-        if let Some(route) = self
-            .outbox
-            .route(stream)
-            .filter(|route| route.peer == peer)
-            .cloned()
-        {
+        if let Some(route) = self.outbox.route(stream).filter(|route| route.peer == peer).cloned() {
             self.notice(format!(
                 "this node was set back in time: what it sent to {peer} since is refused as unknown"
             ));
@@ -406,11 +328,7 @@ impl Core {
 
     /// The peer cannot take our next record yet.
     pub(crate) fn peer_waits(&mut self, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        let route = self
-            .outbox
-            .route(stream)
-            .filter(|route| route.peer == peer)
-            .cloned();
+        let route = self.outbox.route(stream).filter(|route| route.peer == peer).cloned();
         if let Some(stream) = route.and_then(|route| self.outbox.stream_mut(&route)) {
             stream.waiting = (number > stream.settled).then_some(reason);
         }

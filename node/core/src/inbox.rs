@@ -54,12 +54,7 @@ impl Inbound {
         HeardRow {
             number: self.heard.number,
             tag: self.heard.tag.0,
-            refusals: self
-                .heard
-                .refusals
-                .iter()
-                .map(|(number, why)| (*number, why.clone()))
-                .collect(),
+            refusals: self.heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect(),
             from_app: self.from_app.clone(),
             to_app: self.to_app.clone(),
             gaps: self.gaps.clone(),

@@ -3,7 +3,7 @@
 use crate::release::Released;
 use crate::status::Status;
 use engine::Snapshot;
-use link::{Declaration, Peer, PeerState, Record, StreamId};
+use link::{Command, Declaration, PeerState, StreamId};
 use sealing::{Card, NodeId, Tag, Ticket};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ pub enum Out {
         reply: Reply,
     },
     /// The link is told something.
-    Link(LinkCommand),
+    Link(Command),
 }
 
 /// An answer.
@@ -222,70 +222,4 @@ pub enum ControlError {
     /// Too many peers.
     #[error("this node has {0} peers, the most it takes: remove one first")]
     TooManyPeers(usize),
-}
-
-/// What the link is told; each is the call of the same name on `link::Endpoint`.
-#[derive(Debug, Clone)]
-pub enum LinkCommand {
-    /// A peer, or what is newly known of it.
-    AddPeer(Box<Peer>),
-    /// A peer no more.
-    RemovePeer(NodeId),
-    /// A stream of ours.
-    Declare {
-        /// To whom.
-        peer: NodeId,
-        /// What.
-        declaration: Declaration,
-    },
-    /// A record of ours.
-    Send {
-        /// To whom.
-        peer: NodeId,
-        /// What.
-        record: Record,
-    },
-    /// Everything up to a number has its outcome here.
-    Stored {
-        /// Whose stream.
-        peer: NodeId,
-        /// Which.
-        stream: StreamId,
-        /// Up to this number.
-        upto: u64,
-        /// What was refused, and why.
-        refusals: Vec<(u64, String)>,
-    },
-    /// A record cannot be taken now.
-    Waiting {
-        /// Whose stream.
-        peer: NodeId,
-        /// Which.
-        stream: StreamId,
-        /// Which record.
-        number: u64,
-        /// Why.
-        reason: String,
-    },
-    /// An app runs: what waits for it is asked for.
-    Ready {
-        /// The app.
-        app: String,
-    },
-    /// The sender of a stream was set back in time.
-    Forked {
-        /// Whose stream.
-        peer: NodeId,
-        /// Which.
-        stream: StreamId,
-    },
-    /// Our rows up to a number are gone.
-    Settled {
-        /// To whom.
-        peer: NodeId,
-        /// Our stream.
-        stream: StreamId,
-        /// Up to this number.
-        upto: u64,
-    },
 }

@@ -90,11 +90,7 @@ impl Stream {
 
     /// The stream's row.
     pub fn row(&self) -> StreamRow {
-        StreamRow {
-            id: self.id.0,
-            settled: self.settled,
-            settled_tag: self.settled_tag.0,
-        }
+        StreamRow { id: self.id.0, settled: self.settled, settled_tag: self.settled_tag.0 }
     }
 
     /// The records and declaration that the link may have now: those on disk, as far as its window reaches.
@@ -119,12 +115,7 @@ impl Stream {
             }
             self.handed += 1;
             self.handed_bytes += payload.len();
-            records.push(Record {
-                stream: self.id,
-                number: self.handed,
-                tag: unsettled.tag,
-                payload,
-            });
+            records.push(Record { stream: self.id, number: self.handed, tag: unsettled.tag, payload });
         }
         (declaration, records)
     }
@@ -164,16 +155,10 @@ impl Outbox {
         let mut stream = Stream::new(StreamId(row.id), row.settled, Tag(row.settled_tag));
         for (number, row) in rows {
             if number != stream.last() + 1 {
-                return Err(format!(
-                    "a stream's record {} is followed by {number}",
-                    stream.last()
-                ));
+                return Err(format!("a stream's record {} is followed by {number}", stream.last()));
             }
-            let unsettled = Unsettled {
-                tag: Tag(row.tag),
-                output: row.output,
-                arguments: row.arguments.into(),
-            };
+            let unsettled =
+                Unsettled { tag: Tag(row.tag), output: row.output, arguments: row.arguments.into() };
             self.records += 1;
             self.bytes += cost(&unsettled);
             stream.unsettled.push_back(unsettled);
@@ -186,11 +171,7 @@ impl Outbox {
 
     /// Sends that an event may still make.
     pub fn room(&self) -> usize {
-        if self.bytes >= OUTBOX_BYTES_MAX {
-            0
-        } else {
-            OUTBOX_RECORDS_MAX.saturating_sub(self.records)
-        }
+        if self.bytes >= OUTBOX_BYTES_MAX { 0 } else { OUTBOX_RECORDS_MAX.saturating_sub(self.records) }
     }
 
     /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none; its number.
@@ -251,11 +232,7 @@ impl Outbox {
 
     /// The routes to a peer.
     pub fn routes_to(&self, peer: NodeId) -> Vec<Route> {
-        self.streams
-            .keys()
-            .filter(|route| route.peer == peer)
-            .cloned()
-            .collect()
+        self.streams.keys().filter(|route| route.peer == peer).cloned().collect()
     }
 }
 

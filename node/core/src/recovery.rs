@@ -131,11 +131,7 @@ impl Recovery {
             let shape = module.shape();
             let number = match known.get(&name) {
                 Some(row) if row.shape != shape => {
-                    return Err(StartError::Shape {
-                        app: name,
-                        kept: row.shape.clone(),
-                        new: shape,
-                    });
+                    return Err(StartError::Shape { app: name, kept: row.shape.clone(), new: shape });
                 }
                 Some(row) => row.number,
                 None if next >= APPS_MAX => return Err(StartError::TooManyApps),
@@ -144,14 +140,9 @@ impl Recovery {
             next = next.max(number + 1);
             let mut app = App::new(Arc::new(module), start.me);
             self.restore(number, &mut app)?;
-            let row = AppRow {
-                number,
-                source: text,
-                shape,
-            };
+            let row = AppRow { number, source: text, shape };
             if known.get(&name) != Some(&row) {
-                core.batch
-                    .change(rows::APPS, name.clone().into_bytes(), Some(rows::encode(&row)));
+                core.batch.change(rows::APPS, name.clone().into_bytes(), Some(rows::encode(&row)));
             }
             core.apps.insert(name, Installed { number, app });
         }
@@ -163,10 +154,7 @@ impl Recovery {
         for (list, rows) in self.rows.range(own) {
             for (key, row) in rows {
                 app.restore(rows::split_list(*list).1, key, Some(row))
-                    .map_err(|error| StartError::Row {
-                        list: *list,
-                        what: error.to_string(),
-                    })?;
+                    .map_err(|error| StartError::Row { list: *list, what: error.to_string() })?;
             }
         }
         Ok(())
@@ -177,10 +165,7 @@ impl Recovery {
         list: u64,
         read_key: impl Fn(&[u8]) -> Option<K>,
     ) -> Result<BTreeMap<K, T>, StartError> {
-        let unreadable = |what: &str| StartError::Row {
-            list,
-            what: what.to_owned(),
-        };
+        let unreadable = |what: &str| StartError::Row { list, what: what.to_owned() };
         self.rows
             .remove(&list)
             .unwrap_or_default()
@@ -203,26 +188,14 @@ impl Recovery {
         {
             let own = records.remove(&StreamId(row.id)).unwrap_or_default();
             outbox
-                .restore(
-                    Route {
-                        peer,
-                        from_app,
-                        to_app,
-                    },
-                    &row,
-                    own,
-                )
-                .map_err(|what| StartError::Row {
-                    list: rows::OUTBOX,
-                    what,
-                })?;
+                .restore(Route { peer, from_app, to_app }, &row, own)
+                .map_err(|what| StartError::Row { list: rows::OUTBOX, what })?;
         }
         match records.is_empty() {
             true => Ok(outbox),
-            false => Err(StartError::Row {
-                list: rows::OUTBOX,
-                what: "a record without its stream".to_owned(),
-            }),
+            false => {
+                Err(StartError::Row { list: rows::OUTBOX, what: "a record without its stream".to_owned() })
+            }
         }
     }
 

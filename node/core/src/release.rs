@@ -12,11 +12,7 @@ pub struct Released<T>(T);
 impl<T> Released<T> {
     /// Releases `value`, which read the state up to batch `read`.
     pub(crate) fn new(value: T, read: u64, synced: &Synced) -> Released<T> {
-        assert!(
-            read <= synced.sequence(),
-            "batch {read} was read, {} is synced",
-            synced.sequence()
-        );
+        assert!(read <= synced.sequence(), "batch {read} was read, {} is synced", synced.sequence());
         Released(value)
     }
 

@@ -98,11 +98,7 @@ impl Core {
             .map(|(node, row)| PeerStatus {
                 node: node.to_string(),
                 name: row.name.clone(),
-                link: self
-                    .link_states
-                    .get(node)
-                    .unwrap_or(&PeerState::Quiet)
-                    .to_string(),
+                link: self.link_states.get(node).unwrap_or(&PeerState::Quiet).to_string(),
                 addresses: row.addresses.clone(),
             })
             .collect()
@@ -145,12 +141,7 @@ impl Core {
                 from_app: inbound.from_app.clone(),
                 to_app: inbound.to_app.clone(),
                 heard: inbound.heard.number,
-                refusals: inbound
-                    .heard
-                    .refusals
-                    .iter()
-                    .map(|(number, why)| (*number, why.clone()))
-                    .collect(),
+                refusals: inbound.heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect(),
                 waiting: inbound.waiting.clone(),
                 gaps: inbound.gaps.clone(),
                 forked: inbound.forked,
