@@ -28,7 +28,7 @@ pub use folder::Folder;
 pub use log::{Appended, Log, Opened, Synced};
 pub use memory::{Fault, Memory};
 pub use recovery::Cut;
-pub use segment::{FORMAT_VERSION, Sizes};
+pub use segment::{FORMAT_VERSION, Sizes, is_segment};
 pub use storage::{Storage, write_whole};
 
 /// The greatest encoded size of the changes of one frame, in bytes: a batch is 4 MiB and one event's changes 20 MiB at

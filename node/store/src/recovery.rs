@@ -4,6 +4,8 @@
 //! One frame at most was ever unsynced. So a bad frame with anything later that was begun is damage in the middle and is
 //! refused; a bad frame with nothing later is a torn tail and is cut. It must not write: `log` does what is found here.
 
+use std::fmt;
+
 use crate::frame::{FrameHeader, Kind, Place, frame_bytes};
 use crate::segment::{Header, PAGE};
 use crate::{Change, StoreError, change};
@@ -17,6 +19,12 @@ pub struct Cut {
     pub offset: u64,
     /// How many there were, to the end of the last page that was not zero.
     pub bytes: u64,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} bytes of {} from byte {} on", self.bytes, self.file, self.offset)
+    }
 }
 
 /// The end of the log so far, as the walk moves on.

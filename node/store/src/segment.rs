@@ -70,6 +70,12 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
     (file_name(number) == name).then_some(number)
 }
 
+/// Whether a file of this name is a part of a log: where one is, the folder has had a node.
+#[must_use]
+pub fn is_segment(name: &str) -> bool {
+    file_number(name).is_some()
+}
+
 /// The secret of a segment, from entropy of the process that makes it; no app ever sees it or a hash made with it.
 pub(crate) fn secret(entropy: [u8; 16], number: u64) -> u64 {
     xxh3_64_with_seed(&entropy, number)

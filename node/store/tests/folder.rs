@@ -57,24 +57,6 @@ fn a_second_owner_is_refused_with_the_pid_of_the_first() {
 }
 
 #[test]
-fn what_others_may_use_is_refused_with_the_command_that_mends_it() {
-    let parent = tempfile::tempdir().unwrap();
-    let path = parent.path().join("it's");
-    let mut folder = Folder::open(&path).unwrap();
-    write_whole(&mut folder, "identity", b"secret").unwrap();
-    drop(folder);
-    for (file, loose) in [(path.clone(), 0o750), (path.clone(), 0o701), (path.join("identity"), 0o640)] {
-        let right = mode(&file);
-        set_mode(&file, loose);
-        let error = Folder::open(&path).unwrap_err();
-        let StoreError::Permissions { command, .. } = &error else { panic!("{error}") };
-        let done = std::process::Command::new("sh").arg("-c").arg(command).status().unwrap();
-        assert!(done.success() && mode(&file) == right, "{command}");
-        Folder::open(&path).unwrap();
-    }
-}
-
-#[test]
 fn what_is_no_folder_and_names_that_are_no_names_are_refused() {
     let parent = tempfile::tempdir().unwrap();
     let file = parent.path().join("file");
