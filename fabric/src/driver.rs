@@ -7,6 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use link::{Command, Effect, Endpoint, Peer, WindowFull};
@@ -46,6 +47,7 @@ pub struct Config {
 
 /// What a driver tells.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the small variant comes once in a driver's life")]
 pub enum FabricEvent {
     /// What the endpoint tells its owner: every effect but `SaveMemo` and `Datagram`, in order.
     Link(Effect),
@@ -64,6 +66,7 @@ pub struct Driver;
 pub struct DriverHandle {
     commands: CommandSender,
     local_address: SocketAddr,
+    not_sent: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -77,6 +80,7 @@ impl Driver {
         let memo = MemoFile::open(&config.folder)?;
         let socket = Socket::new(config.socket)?;
         let local_address = socket.local_address()?;
+        let not_sent = socket.not_sent();
         let (commands, line) = line()?;
         let timer = Timer::new()?;
         let endpoint = Endpoint::new(link::Config {
@@ -91,7 +95,7 @@ impl Driver {
             .name("links".to_owned())
             .spawn(move || turns.run())
             .map_err(|source| FabricError::System { part: "thread", source })?;
-        Ok(DriverHandle { commands, local_address, thread: Some(thread) })
+        Ok(DriverHandle { commands, local_address, not_sent, thread: Some(thread) })
     }
 }
 
@@ -104,6 +108,12 @@ impl DriverHandle {
     /// The address that the socket is bound to, with its port.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
+    }
+
+    /// Datagrams that the system did not take so far (no route, too large, no buffer, …): lost, as far as the links can
+    /// tell.
+    pub fn datagrams_not_sent(&self) -> u64 {
+        self.not_sent.load(Ordering::Relaxed)
     }
 
     /// Carries out the commands in line, then ends the thread and waits for it. Not to be called, nor the handle dropped,

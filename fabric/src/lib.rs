@@ -19,6 +19,8 @@ mod error;
 mod line;
 mod memo_file;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub use clock::now;
 pub use driver::{Config, Driver, DriverHandle, FabricEvent};

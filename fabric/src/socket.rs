@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -48,7 +50,7 @@ pub(crate) struct Socket {
     buffer: Box<[u8]>,
     receive_failures: u32,
     /// Datagrams that the system did not take: lost, as far as the link can tell.
-    not_sent: u64,
+    not_sent: Arc<AtomicU64>,
 }
 
 /// What a try to receive came to.
@@ -69,7 +71,7 @@ impl Socket {
         // A wish: a smaller buffer costs datagrams that are sent again.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER_BYTES);
         let buffer = vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice();
-        Ok(Socket { socket, is_ipv6, buffer, receive_failures: 0, not_sent: 0 })
+        Ok(Socket { socket, is_ipv6, buffer, receive_failures: 0, not_sent: Arc::default() })
     }
 
     pub(crate) fn local_address(&self) -> Result<SocketAddr, FabricError> {
@@ -107,12 +109,12 @@ impl Socket {
             }
             sent => sent,
         };
-        self.not_sent += u64::from(sent.is_err());
+        self.not_sent.fetch_add(u64::from(sent.is_err()), Ordering::Relaxed);
     }
 
-    /// Datagrams that the system did not take so far.
-    pub(crate) fn not_sent(&self) -> u64 {
-        self.not_sent
+    /// Counts the datagrams that the system did not take.
+    pub(crate) fn not_sent(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.not_sent)
     }
 
     fn wait_writable(&self) -> bool {
@@ -178,7 +180,7 @@ mod tests {
         let mut socket = loopback();
         socket.send(([127, 0, 0, 1], 9).into(), &[0; DATAGRAM_BYTES_MAX + 1]);
         socket.send("[::1]:9".parse().unwrap(), b"to a family that the socket has not");
-        assert_eq!(socket.not_sent(), 2);
+        assert_eq!(socket.not_sent().load(Ordering::Relaxed), 2);
         socket.send(([127, 0, 0, 1], 9).into(), b"to nobody");
         assert!(matches!(socket.receive(), Ok(Received::Nothing | Received::Failure)));
     }
@@ -204,7 +206,7 @@ mod tests {
         let mut other = loopback();
         let (port, to) = (socket.local_address().unwrap().port(), other.local_address().unwrap());
         socket.send(to, b"there");
-        assert_eq!(socket.not_sent(), 0);
+        assert_eq!(socket.not_sent().load(Ordering::Relaxed), 0);
         assert!(
             matches!(other.receive().unwrap(), Received::Datagram(from, b"there") if from.port() == port)
         );
