@@ -146,7 +146,10 @@ pub trait Handle: Clone + Send + Sync + 'static {
     fn watch(&self, app: &str) -> Option<tokio::sync::watch::Receiver<u64>>;
 
     /// Carries out what the holder of the control token asks, and says what there is to show.
-    fn control(&self, request: Control) -> impl Future<Output = Result<serde_json::Value, ControlError>> + Send;
+    fn control(
+        &self,
+        request: Control,
+    ) -> impl Future<Output = Result<serde_json::Value, ControlError>> + Send;
 
     /// The control token. An empty one lets nobody in.
     fn token(&self) -> &str;

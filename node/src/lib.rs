@@ -1,4 +1,21 @@
-//! One process around the core: threads, HTTP, pushed views.
+//! One process around the core: threads, sockets, HTTP, pushed views.
+//!
+//! It decides nothing about messages or state: the core and the link's endpoint do, and this crate carries their effects
+//! out. [`Node::start`] makes the folder, identity, log, core, link and HTTP of one node, in that order; `owner` is the
+//! thread that everything meets in; [`http`] sees the node through a [`handle::Handle`], which `service` implements.
+//!
+//! Must not know: the bytes of frames, packets or rows.
 
+mod board;
+mod clock;
+mod folder;
 pub mod handle;
 pub mod http;
+mod log_writer;
+pub mod offline;
+mod owner;
+mod process;
+mod service;
+
+pub use folder::ControlFile;
+pub use process::{Config, Node, NodeError, Ready, compile};

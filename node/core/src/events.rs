@@ -345,7 +345,7 @@ fn event_name<'a>(event: &Event<'a>) -> &'a str {
 fn post_error(error: EventError) -> PostError {
     let words = error.to_string();
     match error {
-        EventError::NoSuchInput { .. } => PostError::NoSuchInput(words),
+        EventError::NoSuchInput { app, name } => PostError::NoSuchInput { app, input: name },
         EventError::Shape { .. } => PostError::Shape(words),
         EventError::Refused { .. } | EventError::NoRoom { .. } => PostError::Refused(words),
         EventError::Budget { .. } => PostError::Budget(words),

@@ -143,6 +143,30 @@ pub enum FromLink {
     Stranger(NodeId),
 }
 
+impl FromLink {
+    /// What the core is told of a link's effect; none for those that a driver carries out.
+    pub fn of(effect: link::Effect) -> Option<FromLink> {
+        Some(match effect {
+            link::Effect::Record { peer, declaration, number, tag, payload } => {
+                FromLink::Record { peer, declaration, number, tag, payload }
+            }
+            link::Effect::Outcome { peer, stream, upto, refusals } => {
+                FromLink::Outcome { peer, stream, upto, refusals }
+            }
+            link::Effect::Waiting { peer, stream, number, reason } => {
+                FromLink::Waiting { peer, stream, number, reason }
+            }
+            link::Effect::Settled { peer, stream, upto } => FromLink::Settled { peer, stream, upto },
+            link::Effect::Forked { peer, stream } => FromLink::Forked { peer, stream },
+            link::Effect::Card { peer, card } => FromLink::Card { peer, card },
+            link::Effect::Address { peer, address } => FromLink::Address { peer, address },
+            link::Effect::Stranger { node } => FromLink::Stranger(node),
+            link::Effect::Peer { node, state } => FromLink::Peer { node, state },
+            link::Effect::SaveMemo { .. } | link::Effect::Datagram { .. } => return None,
+        })
+    }
+}
+
 /// Something to be done, in order.
 #[derive(Debug)]
 pub enum Effect {
@@ -197,8 +221,13 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
     /// No such app or input.
-    #[error("{0}")]
-    NoSuchInput(String),
+    #[error("there is no input {input} in an app {app} here")]
+    NoSuchInput {
+        /// The app asked for.
+        app: String,
+        /// The input asked for.
+        input: String,
+    },
     /// The body is not of the input's shape.
     #[error("{0}")]
     Shape(String),

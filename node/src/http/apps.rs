@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 use super::body::read_object;
+use super::events;
 use super::limits::{BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX};
 use super::problem::Problem;
 use super::routes::Shared;
-use super::events;
 use crate::handle::{Handle, Post};
 
 /// Whoever asks on loopback while there are no users with tokens.
@@ -66,7 +65,7 @@ pub(super) async fn view<H: Handle>(
     State(shared): State<Arc<Shared<H>>>,
     path: Result<Path<(String, String)>, PathRejection>,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
-    request: axum::http::Request<Body>,
+    request: Request,
 ) -> Result<Response, Problem> {
     let Path((app, view)) = path.map_err(|error| Problem::shape(error.body_text()))?;
     let Query(arguments) = query.map_err(|error| Problem::shape(error.body_text()))?;
@@ -78,7 +77,10 @@ pub(super) async fn view<H: Handle>(
 }
 
 /// Computes a view where blocking is allowed, a few at a time.
-pub(super) async fn look<H: Handle>(shared: &Arc<Shared<H>>, question: &Arc<Question>) -> Result<String, Problem> {
+pub(super) async fn look<H: Handle>(
+    shared: &Arc<Shared<H>>,
+    question: &Arc<Question>,
+) -> Result<String, Problem> {
     let place = Arc::clone(&shared.views)
         .acquire_owned()
         .await

@@ -10,7 +10,11 @@ use super::problem::Problem;
 
 /// Reads the text of a JSON object of at most `bytes_max` bytes. That it opens like an object is all that is looked at:
 /// whoever knows the shape parses it, once.
-pub(super) async fn read_object(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+pub(super) async fn read_object(
+    headers: &HeaderMap,
+    body: Body,
+    bytes_max: usize,
+) -> Result<Vec<u8>, Problem> {
     check_type(headers)?;
     let bytes = timeout(BODY_TIMEOUT, read(headers, body, bytes_max)).await.unwrap_or_else(|_| {
         let message = format!("the body did not come within {} s", BODY_TIMEOUT.as_secs());
@@ -40,7 +44,8 @@ async fn read(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Vec<u
         let message = format!("the body has more than {bytes_max} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
     };
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|bytes| bytes > bytes_max as u64) && headers.contains_key(header::EXPECT) {
         return Err(too_large()); // The client waits for our word and has sent nothing yet.
     }

@@ -27,24 +27,24 @@ use tokio::time::sleep;
 
 use super::guard::{self, Caller};
 use super::limits::{
-    ACCEPT_PAUSE, BUFFER_BYTES_MAX, CONNECTIONS_MAX, DRAIN_IDLE_TIMEOUT, DRAIN_TIMEOUT, HEAD_BYTES_MAX,
-    HEAD_TIMEOUT,
+    ACCEPT_PAUSE, BUFFER_BYTES_MAX, DRAIN_IDLE_TIMEOUT, DRAIN_TIMEOUT, HEAD_BYTES_MAX, HEAD_TIMEOUT,
 };
 use super::patience::Patient;
 use super::routes;
 use crate::handle::Handle;
 
-/// See [`super::serve`].
+/// See [`super::serve`]. `connections_max` is [`super::limits::CONNECTIONS_MAX`] but in tests.
 pub(super) async fn serve<H: Handle>(
     listener: TcpListener,
     handle: H,
+    connections_max: usize,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let bound = listener.local_addr()?;
     let (stop, stopping) = watch::channel(());
     let token: Arc<str> = handle.token().into();
     let router = routes::router(handle, stopping.clone());
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max));
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -119,8 +119,7 @@ impl Connection {
             .header_read_timeout(HEAD_TIMEOUT)
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX);
-        let mut connection =
-            pin!(builder.serve_connection(TokioIo::new(Patient::new(stream)), service));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(Patient::new(stream)), service));
         tokio::select! {
             // A broken connection is the client's affair; nobody is left to be told.
             _ = connection.as_mut() => return,
@@ -167,3 +166,6 @@ impl Drop for UnderWay {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,7 +123,8 @@ pub(super) fn is_authorized(headers: &HeaderMap, token: &str) -> bool {
     if token.is_empty() || !scheme.eq_ignore_ascii_case(b"Bearer ") || given.len() != token.len() {
         return false;
     }
-    let differing = given.iter().zip(token.as_bytes()).fold(0, |bits, (a, b)| std::hint::black_box(bits | (a ^ b)));
+    let differing =
+        given.iter().zip(token.as_bytes()).fold(0, |bits, (a, b)| std::hint::black_box(bits | (a ^ b)));
     differing == 0
 }
 

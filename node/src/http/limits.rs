@@ -8,6 +8,7 @@ pub(super) const CONNECTIONS_MAX: usize = 512;
 
 /// Event streams open at once. They last for hours, so they may not take every connection from the requests.
 pub(super) const EVENT_STREAMS_MAX: usize = 384;
+const _: () = assert!(EVENT_STREAMS_MAX < CONNECTIONS_MAX);
 
 /// Views computed at once. They block their thread, and more threads than this only take turns on a small machine.
 pub(super) const VIEWS_AT_ONCE: usize = 8;

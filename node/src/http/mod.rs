@@ -10,6 +10,7 @@
 //! | `patience` | a socket whose reader may be slow, but not for ever |
 //! | `guard` | refuses requests for other hosts, from other origins and from other machines; the answer's headers |
 //! | `routes` | the paths |
+//! | `body` | a JSON object from a request, small enough and soon enough |
 //! | `apps`, `events` | an app's inputs and views, and the views as streams |
 //! | `control` | peers and status, with the token |
 //! | `page` | the list of apps and the messenger's page |
@@ -44,5 +45,5 @@ pub async fn serve<H: Handle>(
     handle: H,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    connections::serve(listener, handle, shutdown).await
+    connections::serve(listener, handle, limits::CONNECTIONS_MAX, shutdown).await
 }

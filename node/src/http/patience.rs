@@ -23,11 +23,7 @@ impl<S> Patient<S> {
         Patient { stream, stalled: None }
     }
 
-    fn judge<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        progress: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
+    fn judge<T>(&mut self, context: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if progress.is_ready() {
             self.stalled = None;
             return progress;
@@ -83,6 +79,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -94,7 +91,7 @@ mod tests {
         let slow = async {
             let mut byte = [0; 1];
             for _ in 0..8 {
-                tokio::time::sleep(WRITE_TIMEOUT / 2).await;
+                sleep(WRITE_TIMEOUT / 2).await;
                 far.read_exact(&mut byte).await.unwrap();
             }
         };

@@ -191,8 +191,6 @@ function updateLine(item, line) {
 }
 
 function showLines(newestFirst) {
-  const scroll = at("scroll");
-  const atEnd = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 80;
   page.lines = newestFirst.slice().reverse();
   const list = at("lines");
   const old = new Map(Array.from(list.children, (item) => [item.dataset.id, item]));
@@ -206,7 +204,6 @@ function showLines(newestFirst) {
   }
   for (const gone of old.values()) gone.remove();
   at("silence").hidden = page.lines.length > 0;
-  if (atEnd) scroll.scrollTop = scroll.scrollHeight;
 }
 
 let conversation = null;
@@ -271,6 +268,7 @@ async function write() {
     page.drafts.delete(peer);
     if (page.peer === peer) {
       at("line").value = "";
+      at("scroll").scrollTop = 0; // its end, since it is reversed
       showProblem("problem", null);
     }
   } catch (error) {

@@ -1,0 +1,166 @@
+//! Bounds of number and time, over real sockets with a clock that jumps to the next timer when nothing else is to do.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::Mutex;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::*;
+use crate::handle::{Control, ControlError, Post, PostError, ViewError};
+use crate::http::limits::{BODY_TIMEOUT, EVENT_KEEP_ALIVE};
+
+/// A node with one app, `log`, whose view `seen` notes what it was asked with and answers it.
+#[derive(Clone)]
+struct Log {
+    asked: Arc<Mutex<Vec<String>>>,
+    published: watch::Sender<u64>,
+}
+
+impl Log {
+    fn new() -> Log {
+        Log { asked: Arc::default(), published: watch::Sender::new(0) }
+    }
+}
+
+impl Handle for Log {
+    async fn post(&self, _: Post) -> Result<Option<String>, PostError> {
+        Ok(None)
+    }
+
+    fn view(&self, _: &str, _: &str, query: &[(String, String)], _: &str) -> Result<String, ViewError> {
+        let argument = query.iter().map(|(_, value)| value.as_str()).collect::<String>();
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(argument.clone());
+        Ok(format!("{argument:?}"))
+    }
+
+    fn watch(&self, _: &str) -> Option<watch::Receiver<u64>> {
+        Some(self.published.subscribe())
+    }
+
+    async fn control(&self, _: Control) -> Result<serde_json::Value, ControlError> {
+        Err(ControlError::Stopping)
+    }
+
+    fn token(&self) -> &str {
+        ""
+    }
+
+    fn apps(&self) -> Vec<String> {
+        vec!["log".to_owned()]
+    }
+
+    fn node_id(&self) -> String {
+        "sv1log".to_owned()
+    }
+}
+
+/// Runs `client` against a server with so many places, then stops the server, which must end.
+async fn with_server<F: Future<Output = ()>>(
+    connections_max: usize,
+    client: impl FnOnce(SocketAddr, Log) -> F,
+) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let log = Log::new();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = tokio::spawn(serve(listener, log.clone(), connections_max, async {
+        let _ = stopped.await;
+    }));
+    client(address, log).await;
+    stop.send(()).unwrap();
+    server.await.unwrap().unwrap();
+}
+
+async fn connect(address: SocketAddr, bytes: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+fn get(address: SocketAddr, argument: &str) -> String {
+    format!("GET /log/seen?a={argument} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+}
+
+#[tokio::test]
+async fn who_finds_no_place_waits_and_is_answered_later() {
+    with_server(1, async |address, log| {
+        let request = get(address, "first");
+        let (head, tail) = request.split_at(20);
+        let mut first = connect(address, head).await;
+        let mut second = connect(address, &get(address, "second")).await;
+        first.write_all(tail.as_bytes()).await.unwrap();
+        assert!(rest(&mut first).await.ends_with("\"first\""));
+        assert!(rest(&mut second).await.ends_with("\"second\""));
+        assert_eq!(*log.asked.lock().unwrap(), ["first", "second"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_never_ends_gives_its_place_back() {
+    with_server(1, async |address, _| {
+        let began = Instant::now();
+        let mut slow = connect(address, "GET / HTTP/1.1\r\nHost:").await;
+        assert_eq!(rest(&mut slow).await, "");
+        assert!(began.elapsed() >= HEAD_TIMEOUT);
+        assert!(rest(&mut connect(address, &get(address, "next")).await).await.ends_with("\"next\""));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_never_ends_is_answered_so() {
+    with_server(1, async |address, _| {
+        let began = Instant::now();
+        let head = format!(
+            "POST /log/add HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
+        );
+        let answer = rest(&mut connect(address, &head).await).await;
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+        assert!(answer.contains(r#""code":"slow""#), "{answer}");
+        assert!(began.elapsed() >= BODY_TIMEOUT);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_stream_shows_that_it_lives() {
+    with_server(1, async |address, _| {
+        let request =
+            format!("GET /log/seen?a=x HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\r\n");
+        let mut stream = connect(address, &request).await;
+        let began = Instant::now();
+        let mut text = String::new();
+        while !text.contains("\n: alive\n") {
+            let mut bytes = [0; 1024];
+            let count = stream.read(&mut bytes).await.unwrap();
+            assert!(count > 0, "the stream ended: {text}");
+            text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+        }
+        assert!(text.contains("data: \"x\"\n\n"), "{text}");
+        assert!(began.elapsed() >= EVENT_KEEP_ALIVE);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_sent_head_does_not_hold_up_the_end() {
+    let began = Instant::now();
+    with_server(2, async |address, _| {
+        let half = connect(address, "GET / HTTP/1.1\r\nHo").await;
+        // One that is answered after it, so that the half one is surely accepted.
+        rest(&mut connect(address, &get(address, "x")).await).await;
+        tokio::spawn(async move { rest(&mut { half }).await });
+    })
+    .await;
+    assert!(began.elapsed() < HEAD_TIMEOUT);
+}

@@ -1,0 +1,97 @@
+//! What can be done with a node's folder while no node runs on it: the same core, driven by hand.
+
+use crate::folder::{self, ControlFile};
+use crate::process::{CARD_SEQUENCE, NodeError, open};
+use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
+use sealing::{Identity, NodeId, Ticket};
+use serde_json::{Value, json};
+use std::path::Path;
+use store::{Folder, Log};
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum OfflineError {
+    /// The folder cannot be opened.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The node refuses.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The log takes no more.
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+}
+
+/// Who a folder's node is and the ticket to it, with the port of its last start. Makes the identity of a new folder.
+///
+/// # Errors
+/// The folder cannot be opened, or a node runs on it.
+pub fn identity(dir: &Path) -> Result<(NodeId, Ticket), OfflineError> {
+    let mut folder = Folder::open(dir).map_err(NodeError::from)?;
+    let identity = folder::identity(&mut folder)?;
+    let addresses = ControlFile::read(folder.path())
+        .map(|control| fabric::addresses::reachable(control.fabric))
+        .unwrap_or_default();
+    let card_hash = identity.card(CARD_SEQUENCE).hash();
+    Ok((identity.id(), Ticket { node: identity.id(), card_hash, addresses }))
+}
+
+/// Adds a peer, or what its newer ticket says.
+///
+/// # Errors
+/// The folder cannot be opened; the node's own ticket.
+pub fn add_peer(dir: &Path, ticket: Ticket, name: String) -> Result<(), OfflineError> {
+    control(dir, Control::AddPeer { ticket, name }).map(drop)
+}
+
+/// Removes a peer.
+///
+/// # Errors
+/// The folder cannot be opened; no such peer.
+pub fn remove_peer(dir: &Path, node: NodeId) -> Result<(), OfflineError> {
+    control(dir, Control::RemovePeer(node)).map(drop)
+}
+
+/// What a running node says at `/-/status`.
+///
+/// # Errors
+/// The folder cannot be opened.
+pub fn status(dir: &Path) -> Result<Value, OfflineError> {
+    match control(dir, Control::Status)? {
+        Reply::Status(status) => Ok(json!(status)),
+        reply => unreachable!("the core answers a status with one, not {reply:?}"),
+    }
+}
+
+fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {
+    let mut folder = Folder::open(dir).map_err(NodeError::from)?;
+    let identity: Identity = folder::identity(&mut folder)?;
+    let (mut log, _, mut core) = open(folder, identity.id(), Vec::new())?;
+    settle(&mut log, &mut core)?;
+    core.handle(crate::clock::now(), Input::Control { reply: ReplyId(0), control });
+    match settle(&mut log, &mut core)? {
+        Some(Reply::NotDone(error)) => Err(error.into()),
+        Some(reply) => Ok(reply),
+        None => unreachable!("the core answers every control request"),
+    }
+}
+
+/// Carries out effects until there are none; the reply among them.
+fn settle(log: &mut Log<Folder>, core: &mut Core) -> Result<Option<Reply>, OfflineError> {
+    let mut answer = None;
+    while let Some(effect) = core.poll_effect() {
+        match effect {
+            Effect::Append { sequence, changes } => {
+                let appended = log.append(sequence, &changes)?;
+                let synced = log.sync(appended)?;
+                core.handle(crate::clock::now(), Input::Synced(synced));
+            }
+            Effect::Out(released) => {
+                if let Out::Reply { reply, .. } = released.into_inner() {
+                    answer = Some(reply);
+                }
+            }
+        }
+    }
+    Ok(answer)
+}

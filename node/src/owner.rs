@@ -1,0 +1,249 @@
+//! The owner's thread: it takes inputs from three mailboxes, and carries the core's effects out in their order.
+//!
+//! It decides nothing and never blocks but to wait for the next input. The mailboxes are bounded; whoever posts into a
+//! full one is told.
+
+use crate::board::Board;
+use crate::clock;
+use crate::log_writer::Append;
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, select_biased};
+use fabric::{CommandSender, FabricEvent};
+use node_core::{Control, Core, Effect, FromLink, Input, Out, Post, Reply, ReplyId};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use store::{StoreError, Synced};
+use tokio::sync::{oneshot, watch};
+
+/// Posts and control requests that wait for the owner: one batch. A post into a full mailbox is told to come again.
+const REQUESTS_MAX: usize = node_core::BATCH_INPUTS_MAX;
+
+/// What the link heard and the owner has not taken: one batch. The link's thread waits while it is full, and its peers
+/// wait for it in turn.
+const LINK_EVENTS_MAX: usize = node_core::BATCH_INPUTS_MAX;
+
+/// A request with who waits for its answer.
+#[derive(Debug)]
+pub enum Request {
+    /// An input of an app; its `reply` is filled in by the owner.
+    Post(Post, oneshot::Sender<Reply>),
+    /// What the node's owner asks.
+    Control(Control, oneshot::Sender<Reply>),
+    /// Answered when everything taken so far is on disk and said.
+    Settle(oneshot::Sender<()>),
+    /// Take nothing more, finish what was taken, end.
+    Stop,
+}
+
+/// Why a request was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The mailbox is full.
+    Full,
+    /// The owner ended.
+    Gone,
+}
+
+/// The mailboxes' far ends.
+#[derive(Debug, Clone)]
+pub struct Ports {
+    requests: Sender<Request>,
+    link_events: Sender<FabricEvent>,
+}
+
+/// The mailboxes' near ends.
+#[derive(Debug)]
+pub struct Mailbox {
+    requests: Receiver<Request>,
+    link_events: Receiver<FabricEvent>,
+}
+
+impl Ports {
+    /// Mailboxes of an owner.
+    pub fn new() -> (Ports, Mailbox) {
+        let (requests, taken_requests) = bounded(REQUESTS_MAX);
+        let (link_events, taken_link_events) = bounded(LINK_EVENTS_MAX);
+        let mailbox = Mailbox { requests: taken_requests, link_events: taken_link_events };
+        (Ports { requests, link_events }, mailbox)
+    }
+
+    /// Posts a request.
+    ///
+    /// # Errors
+    /// The mailbox is full, or the owner is gone; it was not taken.
+    pub fn request(&self, request: Request) -> Result<(), NotTaken> {
+        self.requests.try_send(request).map_err(|error| match error {
+            TrySendError::Full(_) => NotTaken::Full,
+            TrySendError::Disconnected(_) => NotTaken::Gone,
+        })
+    }
+
+    /// Where the link's thread tells what it heard; it waits there while the mailbox is full.
+    pub fn fabric_events(&self) -> Box<dyn FnMut(FabricEvent) + Send> {
+        let link_events = self.link_events.clone();
+        Box::new(move |event| {
+            // Without an owner there is nobody to tell, and the driver is about to be stopped.
+            let _ = link_events.send(event);
+        })
+    }
+
+    /// Waits until all that was taken is on disk and said; none if the owner is gone.
+    pub async fn settled(&self) -> Option<()> {
+        let (teller, told) = oneshot::channel();
+        self.request(Request::Settle(teller)).ok()?;
+        told.await.ok()
+    }
+
+    /// Asks the owner to finish. The mailbox may be full: then this waits its turn.
+    pub fn stop(&self) {
+        let _ = self.requests.send(Request::Stop);
+    }
+}
+
+/// The owner's thread and all it holds.
+pub struct Owner {
+    core: Core,
+    mailbox: Mailbox,
+    appends: Sender<Append>,
+    synced: Receiver<Result<Synced, StoreError>>,
+    link: CommandSender,
+    board: Arc<Board>,
+    waiting: HashMap<ReplyId, oneshot::Sender<Reply>>,
+    next_reply: u64,
+    settling: Vec<oneshot::Sender<()>>,
+    fault: watch::Sender<Option<String>>,
+    stopping: bool,
+}
+
+impl Owner {
+    /// An owner that has not begun.
+    pub fn new(
+        core: Core,
+        mailbox: Mailbox,
+        (appends, synced): (Sender<Append>, Receiver<Result<Synced, StoreError>>),
+        link: CommandSender,
+        board: Arc<Board>,
+        fault: watch::Sender<Option<String>>,
+    ) -> Owner {
+        Owner {
+            core,
+            mailbox,
+            appends,
+            synced,
+            link,
+            board,
+            waiting: HashMap::new(),
+            next_reply: 0,
+            settling: Vec::new(),
+            fault,
+            stopping: false,
+        }
+    }
+
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system starts no more threads.
+    pub fn start(self) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name("owner".to_owned()).spawn(move || self.run())
+    }
+
+    fn run(mut self) {
+        let fault = loop {
+            if let Err(fault) = self.carry_out() {
+                break Some(fault);
+            }
+            if self.core.is_settled() {
+                for teller in self.settling.drain(..) {
+                    let _ = teller.send(());
+                }
+                if self.stopping {
+                    break None;
+                }
+            }
+            if let Err(fault) = self.take_one() {
+                break Some(fault);
+            }
+        };
+        if fault.is_some() {
+            self.fault.send_replace(fault);
+        }
+    }
+
+    /// Waits for one input and hands it to the core; a sync before everything else, since all else waits for it.
+    fn take_one(&mut self) -> Result<(), String> {
+        let (no_requests, no_events) = (never(), never());
+        let has_room = self.core.has_room();
+        let requests = if has_room && !self.stopping { &self.mailbox.requests } else { &no_requests };
+        let events = if has_room && !self.stopping { &self.mailbox.link_events } else { &no_events };
+        select_biased! {
+            recv(self.synced) -> synced => self.take_synced(synced.ok())?,
+            recv(events) -> event => self.take_event(event.ok())?,
+            recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
+        }
+        Ok(())
+    }
+
+    fn take_synced(&mut self, synced: Option<Result<Synced, StoreError>>) -> Result<(), String> {
+        let synced = synced.ok_or("the log's thread ended: this is a fault of the program")?;
+        let synced = synced.map_err(|error| error.to_string())?;
+        self.core.handle(clock::now(), Input::Synced(synced));
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: Option<FabricEvent>) -> Result<(), String> {
+        match event {
+            Some(FabricEvent::Link(effect)) => {
+                if let Some(from_link) = FromLink::of(effect) {
+                    self.core.handle(clock::now(), Input::Link(from_link));
+                }
+                Ok(())
+            }
+            Some(FabricEvent::Stopped(error)) => Err(error.to_string()),
+            None => Err("the link's thread ended: this is a fault of the program".to_owned()),
+        }
+    }
+
+    fn take_request(&mut self, request: Request) {
+        let reply = ReplyId(self.next_reply);
+        self.next_reply += 1;
+        let (input, teller) = match request {
+            Request::Post(post, teller) => (Input::Post(Post { reply, ..post }), teller),
+            Request::Control(control, teller) => (Input::Control { reply, control }, teller),
+            Request::Settle(teller) => return self.settling.push(teller),
+            Request::Stop => {
+                self.stopping = true;
+                return;
+            }
+        };
+        self.waiting.insert(reply, teller);
+        self.core.handle(clock::now(), input);
+    }
+
+    fn carry_out(&mut self) -> Result<(), String> {
+        while let Some(effect) = self.core.poll_effect() {
+            match effect {
+                Effect::Append { sequence, changes } => self
+                    .appends
+                    .send(Append { sequence, changes })
+                    .map_err(|_| "the log's thread ended: this is a fault of the program")?,
+                Effect::Out(released) => self.let_out(released.into_inner()),
+            }
+        }
+        Ok(())
+    }
+
+    fn let_out(&mut self, out: Out) {
+        match out {
+            Out::Publish { app, snapshot } => self.board.publish(&app, snapshot),
+            Out::Link(command) => self.link.send(command),
+            Out::Reply { to, reply } => {
+                if let Some(teller) = self.waiting.remove(&to) {
+                    // Whoever asked may have gone away; what they asked for is done all the same.
+                    let _ = teller.send(reply);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! A node's start and end: folder, identity, sockets, log, core, threads, HTTP; and all of it in reverse.
+
+use crate::board::Board;
+use crate::folder;
+use crate::http;
+use crate::log_writer;
+use crate::owner::{Owner, Ports};
+use crate::service::Service;
+use fabric::{Driver, FabricError};
+use node_core::{Core, Recovery, Source, Start, StartError};
+use sealing::{NodeId, Run, Ticket};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use store::{Folder, Log, Opened, StoreError};
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+use weft::Module;
+
+/// The version of a node's card; cards are not rotated in this version.
+pub(crate) const CARD_SEQUENCE: u64 = 1;
+
+const OWNER_ENDED: &str = "the owner's thread ended: this is a fault of the program";
+
+/// What a node is started with.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Its folder: identity, log, memo. Made if it is not there.
+    pub dir: PathBuf,
+    /// Files of the apps to run.
+    pub apps: Vec<PathBuf>,
+    /// Where HTTP listens; port 0 takes a free one.
+    pub http: SocketAddr,
+    /// Where datagrams come; port 0 takes the one of last time if it is free, else another.
+    pub fabric: SocketAddr,
+}
+
+/// What a node is once it serves.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// Who it is.
+    pub node: NodeId,
+    /// Where HTTP listens.
+    pub http: SocketAddr,
+    /// Where datagrams come.
+    pub fabric: SocketAddr,
+    /// The names of its apps.
+    pub apps: Vec<String>,
+    /// What to give to somebody who is to add it as a peer.
+    pub ticket: Ticket,
+    /// Bytes of a torn end of the log that a crash left and this start cut: they were never acknowledged.
+    pub cut: Option<String>,
+}
+
+/// Why a node does not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// An app's file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    ReadApp {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An app does not compile; the text shows where and why.
+    #[error("{}{}", diagnostics, "the node was not started; its folder is unchanged")]
+    Compile {
+        /// What the compiler says, rendered.
+        diagnostics: String,
+    },
+    /// The port of HTTP cannot be had.
+    #[error(
+        "cannot listen for HTTP on {address}: {source}; choose another with --http, port 0 takes a free one"
+    )]
+    Http {
+        /// The address asked for.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The network.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The folder or the log.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log does not fit the apps.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The file with the node's keys is damaged.
+    #[error("{}: {what}. Put back the copy that you kept of it; without it this node is lost, and a new folder makes a new node", path.display())]
+    Identity {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes: {0}")]
+    Entropy(getrandom::Error),
+    /// A thread of the node ended by itself.
+    #[error("{0}")]
+    Stopped(String),
+    /// A thread could not be started.
+    #[error("the system starts no more threads: {0}")]
+    Thread(std::io::Error),
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    ready: Ready,
+    ports: Ports,
+    stop_http: Option<oneshot::Sender<()>>,
+    http: tokio::task::JoinHandle<std::io::Result<()>>,
+    fabric: Option<fabric::DriverHandle>,
+    threads: Vec<JoinHandle<()>>,
+    fault: watch::Receiver<Option<String>>,
+}
+
+impl Node {
+    /// Starts a node; returns once it serves.
+    ///
+    /// # Errors
+    /// What cannot be had, and what to do; then nothing runs on and nothing was changed but what the text says.
+    pub async fn start(config: Config) -> Result<Node, NodeError> {
+        let apps = compile(&config.apps)?;
+        let names = apps.iter().map(|app| app.module.name.clone()).collect::<Vec<_>>();
+        let mut folder = Folder::open(&config.dir)?;
+        let path = folder.path().to_owned();
+        let identity = Arc::new(folder::identity(&mut folder)?);
+        let card = identity.card(CARD_SEQUENCE);
+        let listener = listen(config.http).await?;
+        let http =
+            listener.local_addr().map_err(|source| NodeError::Http { address: config.http, source })?;
+        let socket = folder::bind_fabric(&path, config.fabric)?;
+        let local = fabric::local_address(&socket)?;
+        let control = folder::ControlFile::new(http, local)?;
+        control.write(&mut folder)?;
+
+        let (log, opened, core) = open(folder, identity.id(), apps)?;
+        let run = core.run();
+        let board = Arc::new(Board::new(&names));
+        let (fault_teller, fault) = watch::channel(None);
+        let (ports, mailbox) = Ports::new();
+        let (appends, synced, log_thread) = log_writer::start(log).map_err(NodeError::Thread)?;
+        let driver = Driver::start(
+            fabric::Config {
+                identity: Arc::clone(&identity),
+                card: card.clone(),
+                run,
+                entropy: entropy()?,
+                socket,
+                folder: path,
+            },
+            ports.fabric_events(),
+        )?;
+        let log_ends = (appends, synced);
+        let owner = Owner::new(core, mailbox, log_ends, driver.sender(), Arc::clone(&board), fault_teller);
+        let owner_thread = owner.start().map_err(NodeError::Thread)?;
+        if ports.settled().await.is_none() {
+            let fault = fault.borrow().clone();
+            return Err(NodeError::Stopped(fault.unwrap_or_else(|| OWNER_ENDED.to_owned())));
+        }
+
+        let ready = Ready {
+            node: identity.id(),
+            http,
+            fabric: local,
+            apps: names,
+            ticket: Ticket {
+                node: identity.id(),
+                card_hash: card.hash(),
+                addresses: fabric::addresses::reachable(local),
+            },
+            cut: opened.cut.map(|cut| cut.to_string()),
+        };
+        let service = Service::new(&ready, control.token, ports.clone(), board);
+        let (stop_http, stopping) = oneshot::channel::<()>();
+        let http = tokio::spawn(http::serve(listener, service, async {
+            let _ = stopping.await;
+        }));
+        Ok(Node {
+            ready,
+            ports,
+            stop_http: Some(stop_http),
+            http,
+            fabric: Some(driver),
+            threads: vec![owner_thread, log_thread],
+            fault,
+        })
+    }
+
+    /// What it is.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    /// Returns when the node stops by itself: a failed disk, say.
+    ///
+    /// # Errors
+    /// Always: why it stopped.
+    pub async fn wait_stopped(&mut self) -> Result<(), NodeError> {
+        let why = match self.fault.wait_for(Option::is_some).await {
+            Ok(fault) => fault.clone().unwrap_or_default(),
+            Err(_) => OWNER_ENDED.to_owned(),
+        };
+        Err(NodeError::Stopped(why))
+    }
+
+    /// Drains and stops: no new requests, those under way are answered, what was taken is on disk.
+    ///
+    /// # Errors
+    /// A fault that came while it drained.
+    pub async fn stop(mut self) -> Result<(), NodeError> {
+        if let Some(stop) = self.stop_http.take() {
+            let _ = stop.send(());
+        }
+        let _ = (&mut self.http).await;
+        self.ports.stop();
+        let fabric = self.fabric.take();
+        let threads = std::mem::take(&mut self.threads);
+        let joined = tokio::task::spawn_blocking(move || {
+            for thread in threads {
+                let _ = thread.join();
+            }
+            drop(fabric);
+        });
+        let _ = joined.await;
+        match self.fault.borrow().clone() {
+            Some(why) => Err(NodeError::Stopped(why)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads and compiles the apps' files.
+///
+/// # Errors
+/// The first file that cannot be read, or everything that is wrong in all that can.
+pub fn compile(paths: &[PathBuf]) -> Result<Vec<Source>, NodeError> {
+    let mut sources = Vec::new();
+    let mut diagnostics = String::new();
+    for path in paths {
+        match compile_file(path)? {
+            Ok(source) => sources.push(source),
+            Err(text) => diagnostics.push_str(&text),
+        }
+    }
+    match diagnostics.is_empty() {
+        true => Ok(sources),
+        false => Err(NodeError::Compile { diagnostics }),
+    }
+}
+
+fn compile_file(path: &Path) -> Result<Result<Source, String>, NodeError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| NodeError::ReadApp { path: path.to_owned(), source })?;
+    let compiled: Result<Module, _> = weft::compile(&text, &path.display().to_string());
+    Ok(compiled.map(|module| Source { text, module }).map_err(|diagnostics| diagnostics.to_string()))
+}
+
+/// Opens the log and recovers the core from it.
+pub(crate) fn open(
+    folder: Folder,
+    me: NodeId,
+    apps: Vec<Source>,
+) -> Result<(Log<Folder>, Opened, Core), NodeError> {
+    let mut recovery = Recovery::default();
+    let (log, opened) = Log::open(folder, entropy()?, &mut |change| recovery.change(change))?;
+    let [random, seed] = [entropy()?, entropy()?];
+    let mut run = Run { counter: opened.run, random: [0; 16] };
+    run.random.copy_from_slice(&random[..16]);
+    let start = Start { me, run, entropy: seed, now: crate::clock::now(), synced: opened.synced, apps };
+    Ok((log, opened, recovery.start(start)?))
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, NodeError> {
+    TcpListener::bind(address).await.map_err(|source| NodeError::Http { address, source })
+}
+
+/// 32 fresh bytes of the system.
+pub(crate) fn entropy() -> Result<[u8; 32], NodeError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(NodeError::Entropy)?;
+    Ok(bytes)
+}

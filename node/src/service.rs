@@ -1,0 +1,156 @@
+//! What HTTP asks, brought to the owner's mailbox and back; views are read from the board.
+
+use crate::board::Board;
+use crate::clock;
+use crate::handle::{Control, ControlError, Handle, Post, PostError, ViewError};
+use crate::owner::{NotTaken, Ports, Request};
+use crate::process::Ready;
+use node_core::{Reply, ReplyId};
+use sealing::{NodeId, Ticket};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::{oneshot, watch};
+
+/// When it is worth coming again to a full mailbox: it holds a batch, which takes about this long on a slow card.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// A cheap handle on a running node.
+#[derive(Debug, Clone)]
+pub struct Service {
+    node: Arc<About>,
+    ports: Ports,
+    board: Arc<Board>,
+}
+
+#[derive(Debug)]
+struct About {
+    node: NodeId,
+    ticket: String,
+    apps: Vec<String>,
+    token: String,
+}
+
+/// Why there is no reply.
+enum NoReply {
+    Full,
+    Stopping,
+    /// It was taken, and the owner ended before it answered.
+    Unknown,
+}
+
+impl Service {
+    /// The service of a node that is ready.
+    pub fn new(ready: &Ready, token: String, ports: Ports, board: Arc<Board>) -> Service {
+        let about =
+            About { node: ready.node, ticket: ready.ticket.to_string(), apps: ready.apps.clone(), token };
+        Service { node: Arc::new(about), ports, board }
+    }
+
+    async fn ask(&self, request: impl FnOnce(oneshot::Sender<Reply>) -> Request) -> Result<Reply, NoReply> {
+        let (teller, told) = oneshot::channel();
+        self.ports.request(request(teller)).map_err(|error| match error {
+            NotTaken::Full => NoReply::Full,
+            NotTaken::Gone => NoReply::Stopping,
+        })?;
+        told.await.map_err(|_| NoReply::Unknown)
+    }
+
+    async fn ask_control(&self, control: node_core::Control) -> Result<Value, ControlError> {
+        match self.ask(|teller| Request::Control(control, teller)).await {
+            Ok(Reply::Done) => Ok(json!({})),
+            Ok(Reply::Status(status)) => {
+                let mut value = json!(status);
+                value["ticket"] = json!(self.node.ticket);
+                Ok(value)
+            }
+            Ok(Reply::NotDone(error)) => Err(control_error(error)),
+            Ok(reply) => Err(ControlError::Unknown(format!("the owner answered {reply:?}"))),
+            Err(NoReply::Full) => Err(ControlError::Full { retry_after_seconds: RETRY_AFTER_SECONDS }),
+            Err(NoReply::Stopping) => Err(ControlError::Stopping),
+            Err(NoReply::Unknown) => Err(ControlError::Unknown(STOPPED.to_owned())),
+        }
+    }
+}
+
+const STOPPED: &str = "the node stopped before it answered";
+
+impl Handle for Service {
+    async fn post(&self, post: Post) -> Result<Option<String>, PostError> {
+        let Post { app, input, body, by, idempotency_key } = post;
+        let post = node_core::Post { reply: ReplyId(0), app, input, body, by, idempotency_key };
+        match self.ask(|teller| Request::Post(post, teller)).await {
+            Ok(Reply::Applied(answer)) => Ok(answer),
+            Ok(Reply::Refused(error)) => Err(post_error(error)),
+            Ok(reply) => Err(PostError::Unknown(format!("the owner answered {reply:?}"))),
+            Err(NoReply::Full) => Err(PostError::Full { retry_after_seconds: RETRY_AFTER_SECONDS }),
+            Err(NoReply::Stopping) => Err(PostError::Stopping),
+            Err(NoReply::Unknown) => Err(PostError::Unknown(STOPPED.to_owned())),
+        }
+    }
+
+    fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError> {
+        let no_such_route = || ViewError::NoSuchRoute { app: app.to_owned(), view: view.to_owned() };
+        let snapshot = self.board.snapshot(app).ok_or_else(no_such_route)?;
+        snapshot.view(view, query, by, clock::now()).map_err(|error| {
+            let words = error.to_string();
+            match error {
+                engine::ViewError::NoSuchView { .. } => no_such_route(),
+                engine::ViewError::Shape { .. } => ViewError::Shape(words),
+                engine::ViewError::Refused { .. } => ViewError::Refused(words),
+                engine::ViewError::Budget { .. } => ViewError::Budget(words),
+            }
+        })
+    }
+
+    fn watch(&self, app: &str) -> Option<watch::Receiver<u64>> {
+        self.board.watch(app)
+    }
+
+    async fn control(&self, request: Control) -> Result<Value, ControlError> {
+        match request {
+            Control::AddPeer { ticket, name } => {
+                let ticket: Ticket =
+                    ticket.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
+                self.ask_control(node_core::Control::AddPeer { ticket, name }).await
+            }
+            Control::RemovePeer { node } => {
+                let node: NodeId =
+                    node.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
+                self.ask_control(node_core::Control::RemovePeer(node)).await
+            }
+            Control::Peers => {
+                let mut status = self.ask_control(node_core::Control::Status).await?;
+                Ok(status["peers"].take())
+            }
+            Control::Status => self.ask_control(node_core::Control::Status).await,
+        }
+    }
+
+    fn token(&self) -> &str {
+        &self.node.token
+    }
+
+    fn apps(&self) -> Vec<String> {
+        self.node.apps.clone()
+    }
+
+    fn node_id(&self) -> String {
+        self.node.node.to_string()
+    }
+}
+
+fn post_error(error: node_core::PostError) -> PostError {
+    match error {
+        node_core::PostError::NoSuchInput { app, input } => PostError::NoSuchRoute { app, input },
+        node_core::PostError::Shape(words) => PostError::Shape(words),
+        node_core::PostError::Refused(words) => PostError::Refused(words),
+        node_core::PostError::Budget(words) => PostError::Budget(words),
+    }
+}
+
+fn control_error(error: node_core::ControlError) -> ControlError {
+    match error {
+        node_core::ControlError::NoSuchPeer(node) => ControlError::NoSuchPeer { node: node.to_string() },
+        error => ControlError::Refused(error.to_string()),
+    }
+}
