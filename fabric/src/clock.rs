@@ -98,3 +98,45 @@ fn drain(descriptor: &OwnedFd, part: &'static str) -> Result<(), FabricError> {
 pub(crate) fn fault(part: &'static str) -> impl FnOnce(Errno) -> FabricError {
     move |errno| FabricError::System { part, source: errno.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    use super::*;
+
+    /// Whether it is readable now.
+    fn readable(source: &impl AsFd) -> bool {
+        let at_once = Timespec::default();
+        poll(&mut [PollFd::new(source, PollFlags::IN)], Some(&at_once)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_timer_is_due_from_its_time_on() {
+        let mut timer = Timer::new().unwrap();
+        assert!(!readable(&timer));
+        for past in [Time(0), Time(1), now()] {
+            timer.arm(Some(past)).unwrap();
+            assert!(readable(&timer), "{past:?}");
+            timer.clear().unwrap();
+            assert!(!readable(&timer));
+        }
+        for never in [Some(Time(u64::MAX)), Some(Time(now().0 + 3_600_000_000)), None] {
+            timer.arm(Some(Time(0))).unwrap();
+            timer.arm(never).unwrap();
+            assert!(!readable(&timer), "{never:?}");
+        }
+    }
+
+    #[test]
+    fn a_wake_is_seen_also_when_it_came_before() {
+        let waker = Waker::new().unwrap();
+        assert!(!readable(&waker));
+        waker.wake();
+        waker.wake();
+        assert!(readable(&waker));
+        waker.clear().unwrap();
+        assert!(!readable(&waker));
+        waker.clear().unwrap();
+    }
+}

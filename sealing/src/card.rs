@@ -124,3 +124,60 @@ impl fmt::Debug for Card {
         write!(formatter, "Card({}, sequence {})", self.node, self.sequence)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A card as a node may sign it that means harm.
+    fn signed(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let identity = Identity::from_seed(&[1; 64]);
+        let mut bytes = identity.card(7).bytes;
+        bytes.truncate(bytes.len() - SIGNATURE_BYTES);
+        change(&mut bytes);
+        let signature = identity.sign(labels::CARD_SIGNATURE, &[&bytes]);
+        bytes.extend_from_slice(&signature);
+        bytes
+    }
+
+    #[test]
+    fn a_signature_does_not_make_a_bad_card_good() {
+        type Change = fn(&mut Vec<u8>);
+        const SUITES: usize = HEAD_BYTES - 1;
+        let table: [(&str, Change, Result<u64, CardError>); 7] = [
+            ("nothing", |_| (), Ok(7)),
+            ("a suite more", |bytes| suites(bytes, &[9, SUITE]), Ok(7)),
+            ("only another suite", |bytes| bytes[SUITES + 1] = 9, Err(CardError::Suites)),
+            ("no suite", |bytes| suites(bytes, &[]), Err(CardError::Suites)),
+            ("nine suites", |bytes| suites(bytes, &[SUITE; 9]), Err(CardError::Suites)),
+            ("a small X25519 part", |bytes| fill_end(bytes, 32, 0), Err(CardError::KemKey)),
+            (
+                "an ML-KEM part beyond its modulus",
+                |bytes| fill_end(bytes, PUBLIC_BYTES, 0xff),
+                Err(CardError::KemKey),
+            ),
+        ];
+        fn suites(bytes: &mut Vec<u8>, suites: &[u8]) {
+            let count = u8::try_from(suites.len()).unwrap();
+            bytes.splice(SUITES..SUITES + 2, std::iter::once(count).chain(suites.iter().copied()));
+        }
+        fn fill_end(bytes: &mut [u8], count: usize, value: u8) {
+            let start = bytes.len() - count;
+            bytes[start..].fill(value);
+        }
+        for (name, change, expected) in table {
+            assert_eq!(Card::verify(&signed(change)).map(|card| card.sequence()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_something_else_is_no_card() {
+        let identity = Identity::from_seed(&[1; 64]);
+        let card = identity.card(7);
+        let body = &card.bytes[..card.bytes.len() - SIGNATURE_BYTES];
+        for purpose in labels::ALL.into_iter().filter(|purpose| *purpose != labels::CARD_SIGNATURE) {
+            let moved = [body, &identity.sign(purpose, &[body])].concat();
+            assert_eq!(Card::verify(&moved), Err(CardError::Signature), "{purpose}");
+        }
+    }
+}

@@ -235,3 +235,44 @@ fn decode_address(bytes: &[u8]) -> Option<(Option<SocketAddr>, &[u8])> {
     };
     Some((Some(SocketAddr::new(ip, port)), rest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fields that no memo has, under a checksum that is right.
+    #[test]
+    fn what_no_version_writes_is_refused() {
+        let run = Run { counter: 1, random: [2; 16] };
+        let held = Held { role: Role::Responder, epoch: 3, root: Root([4; 32]), peer_run: run };
+        let memo = Memo {
+            peer: NodeId::from_bytes([5; 32]),
+            current: Some(held),
+            pending: None,
+            hello_heard: HelloCounters::default(),
+            address: Some(SocketAddr::from(([127, 0, 0, 1], 4711))),
+        };
+        let current = 2 + 32 + 16;
+        let pending = current + HELD_BYTES;
+        let address = pending + HELD_BYTES;
+        let table = [
+            ("a newer version", 0, 2, Err(MemoError::Version(2))),
+            ("nothing", 1, 0, Ok(memo.clone())),
+            ("an unknown flag", 1, 1, Err(MemoError::Field)),
+            ("an unknown role", current, 3, Err(MemoError::Field)),
+            ("no role but a root", current, 0, Err(MemoError::Field)),
+            ("a run without a role", pending + HELD_BYTES - 1, 1, Err(MemoError::Field)),
+            ("an unknown family", address, 5, Err(MemoError::Field)),
+            ("no family but an address", address, 0, Err(MemoError::Field)),
+            ("an address that is too long", address + 5, 1, Err(MemoError::Field)),
+            ("something in the unused part", PLACE_BYTES - CHECKSUM_BYTES - 1, 1, Err(MemoError::Field)),
+        ];
+        for (name, position, value, expected) in table {
+            let mut place = memo.encode();
+            place[position] = value;
+            let sum = checksum(&place[..PLACE_BYTES - CHECKSUM_BYTES]);
+            place[PLACE_BYTES - CHECKSUM_BYTES..].copy_from_slice(&sum);
+            assert_eq!(Memo::decode(&place), expected, "{name}");
+        }
+    }
+}
