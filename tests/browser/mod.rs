@@ -78,7 +78,8 @@ impl Browser {
             Err(error) if error.contains("cannot find Chrome binary") => return Ok(None),
             answer => answer?,
         };
-        let session = answer["sessionId"].as_str().ok_or_else(|| format!("no session in {answer}"))?.to_owned();
+        let session =
+            answer["sessionId"].as_str().ok_or_else(|| format!("no session in {answer}"))?.to_owned();
         let process = answer["capabilities"]["goog:processID"].as_u64();
         Ok(Some(Browser { driver, session, process }))
     }
@@ -107,7 +108,8 @@ impl Browser {
 
     /// The texts of all elements that match, in the document's order.
     pub fn texts(&self, css: &str) -> Result<Vec<String>, String> {
-        let script = "return Array.from(document.querySelectorAll(arguments[0]), (element) => element.textContent)";
+        let script =
+            "return Array.from(document.querySelectorAll(arguments[0]), (element) => element.textContent)";
         let texts = self.run(script, json!([css]))?;
         serde_json::from_value(texts).map_err(|error| format!("{css}: no list of texts: {error}"))
     }
