@@ -2,21 +2,37 @@
 //!
 //! Must not know: the engine, a node, a file, a clock, a random source. It is handed text and returns data.
 //!
-//! How the parts meet: [`syntax`] turns text into a tree and recovers from errors; `check` resolves names, types and
+//! How the parts meet: `syntax` turns text into a tree and recovers from errors; `check` resolves names, types and
 //! effects and lowers each function to the typed register code of [`code`]; [`module`] is what comes out, and
-//! [`value`] the values that constants in it and the engine's registers are made of.
+//! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong.
 
+mod check;
+pub mod code;
 pub mod diagnostics;
 pub mod module;
+mod syntax;
+pub mod value;
 
 pub use diagnostics::Diagnostics;
 pub use module::Module;
+pub use value::Value;
+
+use diagnostics::{Code, Diagnostic, Report, Span};
+
+/// The largest source: a thousand times the largest app of the design, and bounds what compiling costs.
+pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 
 /// Checks and compiles the text of one app. `file` is the name that diagnostics show.
 ///
 /// # Errors
 /// Every error of the file, in the order of the text.
 pub fn compile(source: &str, file: &str) -> Result<Module, Diagnostics> {
-    let _ = (source, file);
-    unimplemented!()
+    let mut report = Report::default();
+    if source.len() > SOURCE_BYTES_MAX {
+        let message = format!("the file has {} bytes; an app has at most {SOURCE_BYTES_MAX}", source.len());
+        report.push(Diagnostic::new(Code::TooLarge, Span::default(), message));
+        return Err(report.finish("", file));
+    }
+    let tree = syntax::parser::parse(source, &mut report);
+    check::check(source, &tree, report).map_err(|report| report.finish(source, file))
 }

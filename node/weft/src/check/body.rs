@@ -1,0 +1,278 @@
+//! One function: its scope, its registers, its code.
+
+use super::{Checker, OPERATIONS_MAX};
+use crate::code::{Comparison, Cursor, Function, Operation, Register, Target};
+use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::module::Type;
+use crate::syntax::tree::Word;
+use crate::value::Value;
+
+/// What a body may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// `fn`, `view`
+    Reads,
+    /// `on`, `do`
+    Changes,
+}
+
+/// Where a value is, what it is, and of which list it is a row right now.
+#[derive(Debug, Clone)]
+pub(super) struct Operand {
+    pub(super) register: Register,
+    pub(super) kind: Type,
+    pub(super) origin: Option<u32>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum BindingKind {
+    /// A value of its own; `origin` names the list of which it is a row, where nothing can change between.
+    Value { register: Register, kind: Type, fixed: bool, origin: Option<u32> },
+    /// Stands for the list at a key, which is none where `optional`.
+    Row { list: u32, key: Register, optional: bool },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Binding {
+    pub(super) name: String,
+    pub(super) kind: BindingKind,
+    pub(super) span: Span,
+    /// The row's field that this is a copy of, as the source writes it.
+    pub(super) copy_of: Option<String>,
+}
+
+/// The jumps out of a loop that are not aimed yet.
+#[derive(Debug, Default)]
+pub(super) struct Loop {
+    pub(super) again: Target,
+    pub(super) leave: Vec<usize>,
+}
+
+pub(super) struct Body<'c, 'a> {
+    pub(super) checker: &'c mut Checker<'a>,
+    /// As it is called, for what is said about it.
+    pub(super) name: String,
+    pub(super) effect: Effect,
+    /// What `return` gives; `Broken` until it is inferred.
+    pub(super) answer: Option<Type>,
+    pub(super) code: Vec<Operation>,
+    pub(super) scope: Vec<Binding>,
+    pub(super) loops: Vec<Loop>,
+    next: Register,
+    highest: Register,
+    cursors: Cursor,
+    overflowed: bool,
+}
+
+impl<'c, 'a> Body<'c, 'a> {
+    pub(super) fn new(checker: &'c mut Checker<'a>, name: &str, effect: Effect) -> Body<'c, 'a> {
+        Body {
+            checker,
+            name: name.into(),
+            effect,
+            answer: None,
+            code: Vec::new(),
+            scope: Vec::new(),
+            loops: Vec::new(),
+            next: 0,
+            highest: 0,
+            cursors: 0,
+            overflowed: false,
+        }
+    }
+
+    pub(super) fn finish(self, number: u32) {
+        self.checker.module.functions[number as usize] =
+            Function { name: self.name, registers: self.highest, cursors: self.cursors, code: self.code };
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.checker.report.push(diagnostic);
+    }
+
+    // Registers and code.
+
+    pub(super) fn register(&mut self) -> Register {
+        let register = self.next;
+        match self.next.checked_add(1) {
+            Some(next) => self.next = next,
+            None => self.overflow(),
+        }
+        self.highest = self.highest.max(self.next);
+        register
+    }
+
+    /// Registers in a row.
+    pub(super) fn row_of_registers(&mut self, count: usize) -> Register {
+        let first = self.next;
+        for _ in 0..count {
+            self.register();
+        }
+        first
+    }
+
+    pub(super) fn mark(&self) -> Register {
+        self.next
+    }
+
+    pub(super) fn release(&mut self, mark: Register) {
+        self.next = mark;
+    }
+
+    pub(super) fn cursor(&mut self) -> Cursor {
+        let cursor = self.cursors;
+        match self.cursors.checked_add(1) {
+            Some(next) => self.cursors = next,
+            None => self.overflow(),
+        }
+        cursor
+    }
+
+    fn overflow(&mut self) {
+        if !std::mem::replace(&mut self.overflowed, true) {
+            let message = format!("`{}` is too large", self.name);
+            self.report(
+                Diagnostic::new(Code::TooLarge, Span::default(), message)
+                    .help("divide it into several functions"),
+            );
+        }
+    }
+
+    pub(super) fn emit(&mut self, operation: Operation) -> usize {
+        self.checker.operations += 1;
+        if self.checker.operations > OPERATIONS_MAX {
+            self.overflow();
+            return 0;
+        }
+        self.code.push(operation);
+        self.code.len() - 1
+    }
+
+    pub(super) fn here(&self) -> Target {
+        self.code.len() as Target
+    }
+
+    /// A jump whose target is the place where [`Body::aim`] is called.
+    pub(super) fn jump(&mut self) -> usize {
+        self.emit(Operation::Jump { to: 0 })
+    }
+
+    pub(super) fn jump_to(&mut self, to: Target) {
+        self.emit(Operation::Jump { to });
+    }
+
+    pub(super) fn jump_if(&mut self, condition: Register) -> usize {
+        self.emit(Operation::JumpIf { condition, to: 0 })
+    }
+
+    pub(super) fn jump_unless(&mut self, condition: Register) -> usize {
+        self.emit(Operation::JumpUnless { condition, to: 0 })
+    }
+
+    pub(super) fn jump_if_none(&mut self, value: Register) -> usize {
+        self.emit(Operation::JumpIfNone { value, to: 0 })
+    }
+
+    /// Aims a jump at the next operation.
+    pub(super) fn aim(&mut self, jump: usize) {
+        let here = self.here();
+        match self.code.get_mut(jump) {
+            Some(
+                Operation::Jump { to }
+                | Operation::JumpIf { to, .. }
+                | Operation::JumpUnless { to, .. }
+                | Operation::JumpIfNone { to, .. }
+                | Operation::Next { done: to, .. },
+            ) => *to = here,
+            _ => debug_assert!(self.overflowed, "only jumps are aimed"),
+        }
+    }
+
+    pub(super) fn copy(&mut self, from: Register, out: Register) {
+        if from != out {
+            self.emit(Operation::Copy { out, from });
+        }
+    }
+
+    pub(super) fn constant(&mut self, value: Value) -> Register {
+        let out = self.register();
+        self.constant_into(value, out);
+        out
+    }
+
+    pub(super) fn constant_into(&mut self, value: Value, out: Register) {
+        let constant = self.checker.constant(value);
+        self.emit(Operation::Constant { out, constant });
+    }
+
+    pub(super) fn broken(&mut self) -> Operand {
+        Operand { register: self.register(), kind: Type::Broken, origin: None }
+    }
+
+    /// How two values of a type are compared.
+    pub(super) fn comparison(kind: &Type) -> Comparison {
+        match kind {
+            Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_) => Comparison::Word,
+            Type::Text => Comparison::Text,
+            Type::Node => Comparison::Node,
+            _ => Comparison::Deep,
+        }
+    }
+
+    /// Whether values of a type have an order.
+    pub(super) fn is_ordered(kind: &Type) -> bool {
+        !matches!(kind, Type::Record(_) | Type::List(_) | Type::Optional(_) | Type::Nothing)
+    }
+
+    // Scope.
+
+    pub(super) fn find(&self, name: &str) -> Option<&Binding> {
+        self.scope.iter().rev().find(|binding| binding.name == name)
+    }
+
+    /// Gives a value a name; no name hides another one.
+    pub(super) fn bind(&mut self, name: &Word, kind: BindingKind) {
+        if let Some(before) = self.find(&name.text) {
+            let before = before.span;
+            self.checker.twice(name, "the value", before);
+        } else if self.checker.states.contains_key(&name.text) {
+            self.report(
+                Diagnostic::new(Code::Twice, name.span, format!("`{}` is a state already", name.text))
+                    .note("no local hides a value of the app")
+                    .help("choose another name"),
+            );
+        }
+        self.scope.push(Binding { name: name.text.clone(), kind, span: name.span, copy_of: None });
+    }
+
+    pub(super) fn bind_value(&mut self, name: &Word, kind: Type, origin: Option<u32>) -> Register {
+        let register = self.register();
+        self.bind(name, BindingKind::Value { register, kind, fixed: true, origin });
+        register
+    }
+
+    /// Names an operand, in a register of its own: a row of a list stands for the list at its key where state may
+    /// change.
+    pub(super) fn bind_operand(&mut self, name: &Word, operand: &Operand, fixed: bool, slot: Register) {
+        let (inner, optional) = match &operand.kind {
+            Type::Optional(inner) => ((**inner).clone(), true),
+            other => (other.clone(), false),
+        };
+        match operand.origin {
+            Some(list) if self.effect == Effect::Changes && fixed && matches!(inner, Type::Record(_)) => {
+                self.emit(Operation::KeyOf { out: slot, list, row: operand.register });
+                self.bind(name, BindingKind::Row { list, key: slot, optional });
+            }
+            origin => {
+                self.copy(operand.register, slot);
+                let origin = origin.filter(|_| fixed);
+                let kind = operand.kind.clone();
+                self.bind(name, BindingKind::Value { register: slot, kind, fixed, origin });
+            }
+        }
+    }
+
+    pub(super) fn leave_scope(&mut self, length: usize) {
+        self.scope.truncate(length);
+    }
+}

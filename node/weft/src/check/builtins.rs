@@ -1,0 +1,419 @@
+//! Calls: the language's own functions and the file's.
+
+use super::body::{Body, Effect, Operand};
+use super::optional;
+use crate::code::{Arithmetic, Operation, Register, TextFunction};
+use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::module::{Field, ListKind, Type};
+use crate::syntax::tree::{Expression, ExpressionKind, Query, Word};
+use crate::value::Value;
+
+/// The language's functions; no `fn` or `view` may take their names.
+pub(super) const BUILT_IN: &[&str] = &[
+    "abs", "all", "any", "contains", "count", "first", "floor", "length", "lower", "max", "min", "next_id",
+    "sum", "trim", "upper",
+];
+/// Functions of the language that this version does not have.
+const NOT_YET: &[&str] = &["real", "mean", "random", "new_id"];
+
+impl<'c, 'a> Body<'c, 'a> {
+    pub(super) fn call(
+        &mut self,
+        callee: &Expression,
+        arguments: &[Expression],
+        query: Option<&Query>,
+        span: Span,
+        wanted: Option<&Type>,
+    ) -> Operand {
+        let name = match &*callee.kind {
+            ExpressionKind::Name(name) => Word { text: name.clone(), span: callee.span },
+            ExpressionKind::Field(value, method) => {
+                self.method(value, method, arguments);
+                return self.broken();
+            }
+            _ => {
+                self.report(Diagnostic::new(Code::UnknownFunction, callee.span, "only functions are called"));
+                return self.broken();
+            }
+        };
+        if BUILT_IN.contains(&name.text.as_str()) {
+            return self.built_in(&name, arguments, query, span, wanted);
+        }
+        if let Some(query) = query {
+            self.report(
+                Diagnostic::new(Code::Unexpected, query.span, format!("`{}` takes no query", name.text))
+                    .help("write it in brackets, as a list: `[… for …]`"),
+            );
+            return self.broken();
+        }
+        let Some(signature) = self.checker.functions.get(&name.text).cloned() else {
+            self.unknown_function(&name);
+            arguments.iter().for_each(|argument| {
+                self.lower(argument, Some(&Type::Broken));
+            });
+            return self.broken();
+        };
+        if signature.by {
+            self.report(
+                Diagnostic::new(
+                    Code::WrongCount,
+                    span,
+                    format!("`{}` wants to know `by` whom it is asked", name.text),
+                )
+                .note("only who asks from outside has a name to give"),
+            );
+        }
+        let (first, count) = self.arguments(&name, arguments, &signature.fields, span);
+        let function = signature.function;
+        self.plain(signature.answer, |out| Operation::Call { function, first, count, out })
+    }
+
+    /// Arguments in a row of registers, defaults where they are left out.
+    pub(super) fn arguments(
+        &mut self,
+        name: &Word,
+        arguments: &[Expression],
+        fields: &[Field],
+        span: Span,
+    ) -> (Register, u16) {
+        let first = self.row_of_registers(fields.len());
+        if arguments.len() > fields.len() {
+            let taken: Vec<String> = fields
+                .iter()
+                .map(|field| format!("{}: {}", field.name, self.checker.name_of(&field.kind)))
+                .collect();
+            let message = format!(
+                "`{}` takes {}, and here stand {}",
+                name.text,
+                counted(fields.len(), "argument"),
+                arguments.len()
+            );
+            self.report(Diagnostic::new(Code::WrongCount, span, message).note(format!(
+                "it is `{}({})`",
+                name.text,
+                taken.join(", ")
+            )));
+        }
+        for (at, field) in fields.iter().enumerate() {
+            let out = first.saturating_add(at as Register);
+            match (arguments.get(at), &field.default) {
+                (Some(argument), _) => {
+                    let register = self.need(argument, &field.kind);
+                    self.copy(register, out);
+                }
+                (None, Some(default)) => self.constant_into(default.clone(), out),
+                (None, None) => {
+                    let kind = self.checker.name_of(&field.kind);
+                    let message = format!("`{}` needs a value for `{}`", name.text, field.name);
+                    self.report(
+                        Diagnostic::new(Code::WrongCount, span, message)
+                            .label(format!("no `{}: {kind}`", field.name)),
+                    );
+                }
+            }
+        }
+        (first, fields.len() as u16)
+    }
+
+    pub(super) fn method(&mut self, value: &Expression, method: &Word, arguments: &[Expression]) {
+        let list = self.short(value.span);
+        let argument = arguments.first().map_or("…".into(), |argument| self.short(argument.span));
+        let diagnostic = Diagnostic::new(Code::Method, method.span, "lists have no methods");
+        let diagnostic = match method.text.as_str() {
+            "add" | "push" | "append" | "insert" => diagnostic.help(format!("write `{list} add {argument}`")),
+            "put" | "set" | "update" => diagnostic.help(format!("write `{list} put {argument}`")),
+            "remove" | "delete" => diagnostic.help(format!("write `remove {list}[{argument}]`")),
+            "len" | "length" | "size" | "count" => diagnostic.help(format!("write `count({list})`")),
+            "get" | "at" => diagnostic.help(format!("write `{list}[{argument}]`")),
+            "contains" | "has" => diagnostic.help(format!("write `{argument} in {list}`")),
+            name => diagnostic.help(format!("functions stand before what they work on: `{name}({list})`")),
+        };
+        self.report(Diagnostic { message: "values and lists have no methods".into(), ..diagnostic });
+    }
+
+    fn unknown_function(&mut self, name: &Word) {
+        let text = name.text.as_str();
+        if NOT_YET.contains(&text) {
+            self.report(
+                Diagnostic::new(Code::NotYet, name.span, format!("`{text}` is not in this version of Weft"))
+                    .note("docs/language.md lists what there is and what is to come"),
+            );
+        } else if self.checker.procedures.contains_key(text) {
+            if self.effect == Effect::Reads {
+                self.calls_procedure(name);
+            } else {
+                self.report(
+                    Diagnostic::new(
+                        Code::UnknownFunction,
+                        name.span,
+                        format!("`{text}` is a `do` and gives nothing"),
+                    )
+                    .help("call it as a statement of its own"),
+                );
+            }
+        } else if self.checker.inputs.contains_key(text) {
+            self.report(
+                Diagnostic::new(
+                    Code::UnknownFunction,
+                    name.span,
+                    format!("`{text}` is an input, posted from outside"),
+                )
+                .help(format!("put what both need into a `do`, and call that from `{text}` too")),
+            );
+        } else {
+            let mut there: Vec<String> = self.checker.functions.keys().cloned().collect();
+            there.extend(BUILT_IN.iter().map(|name| (*name).to_owned()));
+            there.sort();
+            self.checker.unknown(
+                Code::UnknownFunction,
+                name,
+                format!("there is no function `{text}`"),
+                there,
+                false,
+            );
+        }
+    }
+
+    /// Reports a call of a `do` where nothing may change.
+    pub(super) fn calls_procedure(&mut self, name: &Word) {
+        let what = match self.checker.procedures.get(&name.text).and_then(|one| one.changes.clone()) {
+            Some((state, line)) => format!("`{}` changes {state} (line {line})", name.text),
+            None => format!("`{}` may change state", name.text),
+        };
+        self.report(
+            Diagnostic::new(Code::ChangeInView, name.span, what)
+                .note("`fn` and `view` read; `on` and `do` change")
+                .help("call it from an `on`"),
+        );
+    }
+
+    fn built_in(
+        &mut self,
+        name: &Word,
+        arguments: &[Expression],
+        query: Option<&Query>,
+        span: Span,
+        wanted: Option<&Type>,
+    ) -> Operand {
+        let text = name.text.as_str();
+        match (text, arguments, query) {
+            ("min" | "max", [_, _, ..], None) => self.extreme_of(text, arguments),
+            ("count" | "sum" | "min" | "max" | "first" | "any" | "all", [argument], _) => {
+                self.aggregate(text, argument, query)
+            }
+            ("length", [value], None) => self.length(value),
+            ("next_id", [list], None) => self.next_id(list, span),
+            ("contains", [value, part], None) => {
+                let (value, part) = (self.need(value, &Type::Text), self.need(part, &Type::Text));
+                self.plain(Type::Bool, |out| Operation::TextContains { out, text: value, part })
+            }
+            ("lower" | "upper" | "trim", [value], None) => {
+                let function = match text {
+                    "lower" => TextFunction::Lower,
+                    "upper" => TextFunction::Upper,
+                    _ => TextFunction::Trim,
+                };
+                let from = self.need(value, &Type::Text);
+                self.plain(Type::Text, |out| Operation::TextFunction { function, out, from })
+            }
+            ("abs", [value], None) => self.absolute(value, wanted),
+            ("floor", [time, unit], None) => {
+                let (time, unit) = (self.need(time, &Type::Time), self.need(unit, &Type::Duration));
+                let operator = Arithmetic::Remainder;
+                let rest = self.plain(Type::Int, |out| Operation::Arithmetic {
+                    operator,
+                    out,
+                    left: time,
+                    right: unit,
+                });
+                let (operator, right) = (Arithmetic::Subtract, rest.register);
+                self.plain(Type::Time, |out| Operation::Arithmetic { operator, out, left: time, right })
+            }
+            _ => {
+                let form = match text {
+                    "min" | "max" => "`{}(a, b)` or `{}(x for x in list)`",
+                    "count" | "sum" | "first" | "any" | "all" => {
+                        "`{}(x for x in list where …)` or `{}(list)`"
+                    }
+                    "contains" => "`{}(text, part)`",
+                    "floor" => "`{}(time, duration)`",
+                    "next_id" => "`{}(list)`",
+                    _ => "`{}(value)`",
+                };
+                let message = format!("`{text}` does not take {}", counted(arguments.len(), "argument"));
+                self.report(Diagnostic::new(Code::WrongCount, span, message).help(form.replace("{}", text)));
+                self.broken()
+            }
+        }
+    }
+
+    fn length(&mut self, value: &Expression) -> Operand {
+        let found = self.lower(value, None);
+        let from = found.register;
+        match &found.kind {
+            Type::Text => self.plain(Type::Int, |out| Operation::TextLength { out, from }),
+            Type::List(_) => self.plain(Type::Int, |out| Operation::ListLength { out, list: from }),
+            Type::Broken => self.broken(),
+            other => {
+                let other = self.checker.name_of(other);
+                self.report(Diagnostic::new(Code::WrongType, value.span, format!("{other} has no length")));
+                self.broken()
+            }
+        }
+    }
+
+    fn next_id(&mut self, list: &Expression, span: Span) -> Operand {
+        let number = self.state_list(list);
+        let keyed_by_int = number.is_some_and(|number| match &self.checker.list(number).kind {
+            ListKind::Keyed { record, keys, .. } => {
+                keys.len() == 1 && self.checker.record(*record).fields[keys[0] as usize].kind == Type::Int
+            }
+            ListKind::Variable { .. } => false,
+        });
+        let Some(list) = number.filter(|_| keyed_by_int) else {
+            self.report(Diagnostic::new(
+                Code::KeyType,
+                list.span,
+                "`next_id` is for a `state` list by one int",
+            ));
+            return self.broken();
+        };
+        self.may_change(span, "which numbers were given out");
+        self.plain(Type::Int, |out| Operation::NextId { out, list })
+    }
+
+    fn absolute(&mut self, value: &Expression, wanted: Option<&Type>) -> Operand {
+        let found = self.lower(value, wanted);
+        if !matches!(found.kind, Type::Int | Type::Duration | Type::Broken) {
+            self.must_fit(&found.kind, &Type::Int, value.span);
+            return self.broken();
+        }
+        let out = self.register();
+        self.copy(found.register, out);
+        let zero = self.constant(Value::Word(0));
+        let below = self.register();
+        let comparison = Self::comparison(&Type::Int);
+        self.emit(Operation::Less { comparison, out: below, left: out, right: zero });
+        let done = self.jump_unless(below);
+        self.emit(Operation::Negate { out, from: out });
+        self.aim(done);
+        Operand { register: out, kind: found.kind, origin: None }
+    }
+
+    /// `min(a, b, …)`
+    fn extreme_of(&mut self, name: &str, arguments: &[Expression]) -> Operand {
+        let out = self.register();
+        let mut kind: Option<Type> = None;
+        for argument in arguments {
+            let found = self.lower(argument, kind.as_ref());
+            match &kind {
+                None => {
+                    self.must_be_ordered(&found.kind, argument.span);
+                    self.copy(found.register, out);
+                    kind = Some(found.kind);
+                }
+                Some(kind) => {
+                    self.must_fit(&found.kind, &kind.clone(), argument.span);
+                    self.keep_extreme(name, out, found.register, &kind.clone());
+                }
+            }
+        }
+        Operand { register: out, kind: kind.unwrap_or(Type::Broken), origin: None }
+    }
+
+    fn must_be_ordered(&mut self, kind: &Type, span: Span) {
+        if !Self::is_ordered(kind) {
+            let name = self.checker.name_of(kind);
+            self.report(
+                Diagnostic::new(Code::KeyType, span, format!("{name} has no order"))
+                    .help("take one of its parts, or `first(… order by …)`"),
+            );
+        }
+    }
+
+    fn keep_extreme(&mut self, name: &str, best: Register, candidate: Register, kind: &Type) {
+        let comparison = Self::comparison(kind);
+        let (left, right) = if name == "min" { (candidate, best) } else { (best, candidate) };
+        let better = self.register();
+        self.emit(Operation::Less { comparison, out: better, left, right });
+        let skip = self.jump_unless(better);
+        self.copy(candidate, best);
+        self.aim(skip);
+    }
+
+    fn aggregate(&mut self, name: &str, argument: &Expression, query: Option<&Query>) -> Operand {
+        if name == "count" && query.is_none() {
+            if let Some(list) = self.state_list(argument) {
+                return self.plain(Type::Int, |out| Operation::RowCount { out, list });
+            }
+        }
+        let out = self.register();
+        let initial = match name {
+            "count" | "sum" | "any" => Value::Word(0),
+            "all" => Value::Word(1),
+            _ => Value::None,
+        };
+        self.constant_into(initial, out);
+        let one = self.constant(Value::Word(1));
+        let mut result = (Type::Broken, None);
+        self.over_values(argument, query, &mut |body, found, leave| {
+            result = body.take_in(name, out, one, &found, argument.span, leave);
+        });
+        Operand { register: out, kind: result.0, origin: result.1 }
+    }
+
+    /// One value of an aggregate; returns what the aggregate gives.
+    fn take_in(
+        &mut self,
+        name: &str,
+        out: Register,
+        one: Register,
+        found: &Operand,
+        span: Span,
+        leave: &mut Vec<usize>,
+    ) -> (Type, Option<u32>) {
+        let operator = Arithmetic::Add;
+        match name {
+            "count" => {
+                self.emit(Operation::Arithmetic { operator, out, left: out, right: one });
+                (Type::Int, None)
+            }
+            "sum" => {
+                if !matches!(found.kind, Type::Int | Type::Duration | Type::Broken) {
+                    let kind = self.checker.name_of(&found.kind);
+                    self.report(Diagnostic::new(Code::Operator, span, format!("there is no sum of {kind}")));
+                    return (Type::Broken, None);
+                }
+                self.emit(Operation::Arithmetic { operator, out, left: out, right: found.register });
+                (found.kind.clone(), None)
+            }
+            "min" | "max" => {
+                self.must_be_ordered(&found.kind, span);
+                let first = self.jump_if_none(out);
+                self.keep_extreme(name, out, found.register, &found.kind);
+                let done = self.jump();
+                self.aim(first);
+                self.copy(found.register, out);
+                self.aim(done);
+                (optional(&found.kind), None)
+            }
+            "first" => {
+                self.copy(found.register, out);
+                leave.push(self.jump());
+                let kind = self.told(found.kind.clone(), span);
+                (optional(&kind), found.origin)
+            }
+            _ => {
+                self.must_fit(&found.kind, &Type::Bool, span);
+                self.copy(found.register, out);
+                let jump = if name == "any" { self.jump_if(out) } else { self.jump_unless(out) };
+                leave.push(jump);
+                (Type::Bool, None)
+            }
+        }
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

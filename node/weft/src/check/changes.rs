@@ -1,0 +1,318 @@
+//! What changes: assignments, `add`, `put`, `remove`, `send`.
+
+use super::body::{BindingKind, Body, Operand};
+use crate::code::{Operation, Register};
+use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::module::{ListKind, Type};
+use crate::syntax::tree::{Assignment, Binary, Change, Expression, ExpressionKind, Query, Word};
+
+/// Where a place is rooted.
+enum Root {
+    Row { list: u32, key: Register },
+    Variable { list: u32, kind: Type },
+    Local { register: Register, kind: Type },
+}
+
+/// The name that a place begins with.
+pub(super) fn root_name(place: &Expression) -> Option<&str> {
+    match &*place.kind {
+        ExpressionKind::Name(name) => Some(name),
+        ExpressionKind::Field(inner, _) | ExpressionKind::Index(inner, _) => root_name(inner),
+        _ => None,
+    }
+}
+
+type NewValue<'n, 'c, 'a> = &'n mut dyn FnMut(&mut Body<'c, 'a>, Operand) -> Register;
+
+impl<'c, 'a> Body<'c, 'a> {
+    pub(super) fn assign(&mut self, place: &Expression, operator: Assignment, value: &Expression) {
+        let span = place.span.to(value.span);
+        self.change_place(place, &mut |body, current| match operator {
+            Assignment::Set => body.need(value, &current.kind),
+            _ => {
+                let right = body.lower(value, None);
+                let binary = match operator {
+                    Assignment::Add => Binary::Add,
+                    Assignment::Subtract => Binary::Subtract,
+                    _ => Binary::Multiply,
+                };
+                let found = body.arithmetic_of(binary, &current, &right, (place.span, value.span), span);
+                body.must_fit(&found.kind, &current.kind, span);
+                found.register
+            }
+        });
+    }
+
+    /// Puts a new value, made from the one that is there, into a place.
+    fn change_place(&mut self, place: &Expression, new: NewValue<'_, 'c, 'a>) {
+        let mut path: Vec<&Word> = Vec::new();
+        let mut root = place;
+        while let ExpressionKind::Field(inner, field) = &*root.kind {
+            path.push(field);
+            root = inner;
+        }
+        path.reverse();
+        let Some(found) = self.root(root, path.is_empty()) else { return };
+        match found {
+            Root::Local { register, kind } => {
+                let value = self.replaced(Operand { register, kind, origin: None }, &path, new);
+                self.copy(value, register);
+            }
+            Root::Variable { list, kind } => {
+                if !self.may_change(place.span, "state") {
+                    return;
+                }
+                let current = self.plain(kind, |out| Operation::LoadVariable { out, list });
+                let value = self.replaced(current, &path, new);
+                self.emit(Operation::StoreVariable { list, value });
+            }
+            Root::Row { list, key } => self.change_row(list, key, place, &path, new),
+        }
+    }
+
+    fn change_row(
+        &mut self,
+        list: u32,
+        key: Register,
+        place: &Expression,
+        path: &[&Word],
+        new: NewValue<'_, 'c, 'a>,
+    ) {
+        if !self.may_change(place.span, "a row") {
+            return;
+        }
+        let Some((record, keys, _)) = self.checker.keyed(list) else { return };
+        let keys = keys.to_vec();
+        let list_name = self.checker.list(list).name.clone();
+        let Some((first, rest)) = path.split_first() else {
+            self.report(
+                Diagnostic::new(Code::NotAPlace, place.span, "a row is not assigned as a whole")
+                    .help(format!("change its fields, or write `{list_name} put …`")),
+            );
+            return;
+        };
+        let Some((field, kind)) = self.checker.field_of(record, first) else { return };
+        if keys.contains(&field) {
+            self.report(
+                Diagnostic::new(
+                    Code::KeyAssigned,
+                    first.span,
+                    format!("`{}` is the key of `{list_name}`", first.text),
+                )
+                .note("keys are never assigned: a row is where its key says")
+                .help("remove the row and add another one"),
+            );
+            return;
+        }
+        let row = self.read_row(list, key, false);
+        let current = self.plain(kind, |out| Operation::Field { out, record: row.register, field });
+        let value = self.replaced(current, rest, new);
+        self.emit(Operation::SetField { list, key, field, value });
+    }
+
+    /// A value with the part at a path replaced.
+    fn replaced(&mut self, current: Operand, path: &[&Word], new: NewValue<'_, 'c, 'a>) -> Register {
+        let Some((first, rest)) = path.split_first() else { return new(self, current) };
+        let Type::Record(number) = current.kind else {
+            if current.kind != Type::Broken {
+                let name = self.checker.name_of(&current.kind);
+                self.report(Diagnostic::new(
+                    Code::NoFields,
+                    first.span,
+                    format!("{name} has no fields to change"),
+                ));
+            }
+            return current.register;
+        };
+        let Some((field, kind)) = self.checker.field_of(number, first) else { return current.register };
+        let record = current.register;
+        let inner = self.plain(kind, |out| Operation::Field { out, record, field });
+        let value = self.replaced(inner, rest, new);
+        self.plain(Type::Record(number), |out| Operation::WithField { out, record, field, value }).register
+    }
+
+    fn root(&mut self, root: &Expression, whole: bool) -> Option<Root> {
+        match &*root.kind {
+            ExpressionKind::Name(name) => self.named_root(name, root.span, whole),
+            ExpressionKind::Index(list, keys) => match self.state_list(list) {
+                Some(number) => {
+                    let key = self.key(number, keys, root.span)?;
+                    Some(Root::Row { list: number, key })
+                }
+                None => {
+                    self.report(
+                        Diagnostic::new(
+                            Code::NotYet,
+                            root.span,
+                            "changing an element of a plain list is not in this version of Weft",
+                        )
+                        .help("keep the elements in a `state` list by a key, or make the list anew"),
+                    );
+                    None
+                }
+            },
+            ExpressionKind::Broken => None,
+            _ => {
+                self.report(
+                    Diagnostic::new(Code::NotAPlace, root.span, "this cannot be changed")
+                        .note("what changes is a `var`, a `state`, or a field of a row"),
+                );
+                None
+            }
+        }
+    }
+
+    fn named_root(&mut self, name: &str, span: Span, whole: bool) -> Option<Root> {
+        if let Some(binding) = self.find(name) {
+            let copy_of = binding.copy_of.clone();
+            return match binding.kind.clone() {
+                BindingKind::Row { optional: true, .. } => {
+                    self.report(
+                        Diagnostic::new(Code::MaybeNone, span, "there may be no row")
+                            .help(format!("write `if {name} is row {{ … }}`")),
+                    );
+                    None
+                }
+                BindingKind::Row { list, key, .. } => Some(Root::Row { list, key }),
+                BindingKind::Value { register, kind, fixed: false, .. } => {
+                    Some(Root::Local { register, kind })
+                }
+                BindingKind::Value { origin, .. } => {
+                    self.fixed(name, span, origin, copy_of, whole);
+                    None
+                }
+            };
+        }
+        if let Some(list) = self.checker.states.get(name).copied() {
+            return match self.checker.list(list).kind.clone() {
+                ListKind::Variable { kind, .. } => Some(Root::Variable { list, kind }),
+                ListKind::Keyed { .. } => {
+                    self.report(
+                        Diagnostic::new(
+                            Code::NotAPlace,
+                            span,
+                            format!("`{name}` is not assigned as a whole"),
+                        )
+                        .help(format!("write `{name} add …`, `{name} put …` or `remove {name}[…]`")),
+                    );
+                    None
+                }
+            };
+        }
+        // Says that there is no such name.
+        let _ = self
+            .lower(&Expression { kind: Box::new(ExpressionKind::Name(name.into())), span, height: 1 }, None);
+        None
+    }
+
+    fn fixed(&mut self, name: &str, span: Span, origin: Option<u32>, copy_of: Option<String>, whole: bool) {
+        if origin.is_some() {
+            self.may_change(span, "a row");
+            return;
+        }
+        let diagnostic = match copy_of {
+            Some(field) if whole => {
+                Diagnostic::new(Code::Fixed, span, format!("`{name}` is a copy and fixed"))
+                    .help(format!("to change the row: `{field} = …` or `{field} += …`"))
+            }
+            _ => Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"))
+                .help(format!("make it a variable: `var {name} = …`")),
+        };
+        self.report(diagnostic);
+    }
+
+    /// `list add value`, `list put value`; what was added stands for its row.
+    pub(super) fn change(&mut self, change: &Change) -> Operand {
+        if let Some(list) = self.state_list(&change.place)
+            && let Some((record, ..)) = self.checker.keyed(list)
+        {
+            let name = self.checker.list(list).name.clone();
+            self.may_change(change.span, &format!("`{name}`"));
+            let row = self.need(&change.value, &Type::Record(record));
+            self.emit(if change.replace {
+                Operation::PutRow { list, row }
+            } else {
+                Operation::AddRow { list, row }
+            });
+            return Operand { register: row, kind: Type::Record(record), origin: Some(list) };
+        }
+        if change.replace {
+            self.report(
+                Diagnostic::new(Code::NotAPlace, change.place.span, "`put` is for lists by a key")
+                    .help("write `add` for a plain list"),
+            );
+            return self.broken();
+        }
+        let mut added = None;
+        self.change_place(&change.place, &mut |body, current| body.push(current, change, &mut added));
+        added.unwrap_or_else(|| self.broken())
+    }
+
+    fn push(&mut self, current: Operand, change: &Change, added: &mut Option<Operand>) -> Register {
+        let element = match &current.kind {
+            Type::List(element) => (**element).clone(),
+            Type::Broken => Type::Broken,
+            other => {
+                let name = self.checker.name_of(other);
+                self.report(Diagnostic::new(
+                    Code::NotAList,
+                    change.place.span,
+                    format!("{name} is no list to add to"),
+                ));
+                Type::Broken
+            }
+        };
+        let value = self.need(&change.value, &element);
+        self.emit(Operation::Push { list: current.register, value });
+        *added = Some(Operand { register: value, kind: element, origin: None });
+        current.register
+    }
+
+    pub(super) fn remove(&mut self, place: &Expression, query: Option<&Query>) {
+        let Some(query) = query else { return self.remove_place(place) };
+        let block = crate::syntax::tree::Block::default();
+        self.query(query, Some(&block), &mut |body, _, _| body.remove_place(place));
+    }
+
+    fn remove_place(&mut self, place: &Expression) {
+        if matches!(&*place.kind, ExpressionKind::Name(name) if self.state_list(place).is_some() && self.find(name).is_none())
+        {
+            let name = self.short(place.span);
+            self.report(
+                Diagnostic::new(Code::NotAPlace, place.span, "a list is not removed as a whole")
+                    .help(format!("write `remove {name}[…]`, or `remove x for x in {name}`")),
+            );
+            return;
+        }
+        match self.root(place, true) {
+            Some(Root::Row { list, key }) => {
+                if self.may_change(place.span, "a list") {
+                    self.emit(Operation::RemoveRow { list, key });
+                }
+            }
+            Some(_) => {
+                self.report(
+                    Diagnostic::new(Code::NotAPlace, place.span, "only rows of a `state` list are removed")
+                        .help("write `remove list[key]`"),
+                );
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn send(&mut self, name: &Word, arguments: &[Expression], to: &Expression, span: Span) {
+        self.may_change(span, "what other nodes are told");
+        let found = self.checker.module.from_inputs.iter().position(|door| door.name == name.text);
+        let Some(output) = found else {
+            let doors = &self.checker.module.from_inputs;
+            let there: Vec<String> = doors.iter().map(|door| door.name.clone()).collect();
+            let message = format!("no `on {}(…) from …` takes this", name.text);
+            self.checker.unknown(Code::UnknownAction, name, message, there, true);
+            return;
+        };
+        let fields = self.checker.module.from_inputs[output].fields.clone();
+        let (first, count) = self.arguments(name, arguments, &fields, span);
+        let to = self.need(to, &Type::Node);
+        self.emit(Operation::Send { output: output as u32, first, count, to });
+    }
+}

@@ -1,0 +1,464 @@
+//! Types, state and doors: everything that stands outside of bodies.
+
+use super::{Checker, ProcedureSignature, Signature, TYPE_DEPTH_MAX, optional};
+use crate::code::Function;
+use crate::diagnostics::{Code, Diagnostic, Span, line_of};
+use crate::module::{Door, Enumeration, Field, List, ListKind, Record, Type};
+use crate::syntax::tree::{self, File, HandlerKind, Source, StatementKind, TypeTree, Word};
+use crate::syntax::walk;
+use crate::value::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const BUILT_IN: &[(&str, Type)] = &[
+    ("bool", Type::Bool),
+    ("int", Type::Int),
+    ("text", Type::Text),
+    ("time", Type::Time),
+    ("duration", Type::Duration),
+    ("node", Type::Node),
+];
+/// Fields of a record or arguments of a door: what fits a register file with room to spare.
+const FIELDS_MAX: usize = 1_000;
+
+impl Checker<'_> {
+    pub(super) fn declare_types(&mut self, file: &File) {
+        for (name, kind) in BUILT_IN {
+            self.types.insert((*name).into(), kind.clone());
+        }
+        let mut spans: HashMap<&str, Span> = HashMap::new();
+        for one in &file.enums {
+            if let Some(before) = spans.insert(&one.name.text, one.name.span) {
+                self.twice(&one.name, "the type", before);
+                continue;
+            }
+            self.distinct(&one.cases, "the case");
+            if one.cases.is_empty() {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::Unexpected,
+                        one.name.span,
+                        format!("`{}` has no case", one.name.text),
+                    )
+                    .help("write its cases between the braces: `{ waiting, done }`"),
+                );
+            }
+            let number = self.module.enums.len() as u32;
+            self.types.insert(one.name.text.clone(), Type::Enum(number));
+            self.module.enums.push(Enumeration {
+                name: one.name.text.clone(),
+                cases: one.cases.iter().map(|case| case.text.clone()).collect(),
+            });
+        }
+        let mut records = Vec::new();
+        for one in &file.records {
+            if let Some(before) = spans.insert(&one.name.text, one.name.span) {
+                self.twice(&one.name, "the type", before);
+                continue;
+            }
+            let number = self.module.records.len() as u32;
+            self.types.insert(one.name.text.clone(), Type::Record(number));
+            self.module.records.push(Record { name: Some(one.name.text.clone()), fields: Vec::new() });
+            self.record_depths.push(0);
+            records.push((number, one));
+        }
+        for (number, one) in &records {
+            let fields = self.field_types(&one.fields);
+            self.module.records[*number as usize].fields = fields;
+        }
+        self.order_records(&records);
+    }
+
+    /// Depths and defaults of records, those first that others hold; a record that holds itself is reported.
+    fn order_records(&mut self, records: &[(u32, &tree::Record)]) {
+        let mut waiting: Vec<(u32, &tree::Record)> = records.to_vec();
+        let mut known = vec![false; self.module.records.len()];
+        // Each round takes all whose inner ones are known: what is left after so many is too deep, or a circle.
+        for round in 0.. {
+            let mut later = Vec::new();
+            let before = waiting.len();
+            for (number, one) in waiting {
+                let fields = self.module.records[number as usize].fields.clone();
+                if fields.iter().all(|field| held(&field.kind).is_none_or(|inner| known[inner as usize])) {
+                    known[number as usize] = true;
+                    let depth = fields.iter().map(|field| self.depth(&field.kind)).max().unwrap_or(0);
+                    self.record_depths[number as usize] = depth.min(TYPE_DEPTH_MAX);
+                    if depth >= TYPE_DEPTH_MAX {
+                        self.too_deep(one.name.span);
+                    }
+                    let defaults = self.defaults(&one.fields, &fields);
+                    for (field, default) in
+                        self.module.records[number as usize].fields.iter_mut().zip(defaults)
+                    {
+                        field.default = default;
+                    }
+                } else {
+                    later.push((number, one));
+                }
+            }
+            if later.is_empty() {
+                return;
+            }
+            if later.len() == before || round > TYPE_DEPTH_MAX {
+                self.report_circle(&later, &known);
+                return;
+            }
+            waiting = later;
+        }
+    }
+
+    fn report_circle(&mut self, left: &[(u32, &tree::Record)], known: &[bool]) {
+        for (number, one) in left {
+            let record = &self.module.records[*number as usize];
+            let Some(at) = record
+                .fields
+                .iter()
+                .position(|field| held(&field.kind).is_some_and(|inner| !known[inner as usize]))
+            else {
+                continue;
+            };
+            let span = one.fields.get(at).map_or(one.name.span, |field| field.kind.span());
+            self.report.push(
+                Diagnostic::new(
+                    Code::HoldsItself,
+                    span,
+                    format!("`{}` holds itself, or what does", one.name.text),
+                )
+                .label("by this field")
+                .help("keep the inner ones in a list of their own and hold their key"),
+            );
+        }
+        // So that what follows does not stumble over them.
+        for (number, _) in left {
+            self.module.records[*number as usize].fields.iter_mut().for_each(|field| {
+                if held(&field.kind).is_some_and(|inner| !known[inner as usize]) {
+                    field.kind = Type::Broken;
+                }
+            });
+        }
+    }
+
+    fn distinct(&mut self, words: &[Word], what: &str) {
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for word in words {
+            if let Some(before) = seen.insert(&word.text, word.span) {
+                self.twice(word, what, before);
+            }
+        }
+    }
+
+    /// Names and types of fields, without their defaults.
+    fn field_types(&mut self, fields: &[tree::Field]) -> Vec<Field> {
+        let names: Vec<Word> = fields.iter().map(|field| field.name.clone()).collect();
+        self.distinct(&names, "the field");
+        if let Some(field) = fields.get(FIELDS_MAX) {
+            let message = format!("more than {FIELDS_MAX} fields");
+            self.report.push(Diagnostic::new(Code::TooLarge, field.name.span, message));
+        }
+        fields
+            .iter()
+            .take(FIELDS_MAX)
+            .map(|field| Field {
+                name: field.name.text.clone(),
+                kind: self.resolve(&field.kind),
+                default: None,
+            })
+            .collect()
+    }
+
+    fn defaults(&mut self, trees: &[tree::Field], fields: &[Field]) -> Vec<Option<Value>> {
+        trees
+            .iter()
+            .zip(fields)
+            .map(|(tree, field)| match &tree.default {
+                Some(default) => self.constant_value(default, &field.kind),
+                None if matches!(field.kind, Type::Optional(_)) => Some(Value::None),
+                None => None,
+            })
+            .collect()
+    }
+
+    /// Fields with their defaults; the records must be known.
+    pub(super) fn fields(&mut self, trees: &[tree::Field]) -> Vec<Field> {
+        let mut fields = self.field_types(trees);
+        let defaults = self.defaults(trees, &fields);
+        for (field, default) in fields.iter_mut().zip(defaults) {
+            field.default = default;
+        }
+        for (field, tree) in fields.iter_mut().zip(trees) {
+            if self.depth(&field.kind) >= TYPE_DEPTH_MAX {
+                self.too_deep(tree.kind.span());
+                field.kind = Type::Broken;
+            }
+        }
+        fields
+    }
+
+    pub(super) fn resolve(&mut self, tree: &TypeTree) -> Type {
+        match tree {
+            TypeTree::Named { name, optional: wanted } => {
+                let kind = self.resolve_name(name);
+                if *wanted { optional(&kind) } else { kind }
+            }
+            TypeTree::List { element, .. } => Type::List(Arc::new(self.resolve(element))),
+            TypeTree::Keyed { span, .. } => {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::NotYet,
+                        *span,
+                        "a keyed list as a local is not in this version of Weft",
+                    )
+                    .help("use `list of T`, or a `state`"),
+                );
+                Type::Broken
+            }
+        }
+    }
+
+    fn resolve_name(&mut self, name: &Word) -> Type {
+        if let Some(kind) = self.types.get(&name.text) {
+            return kind.clone();
+        }
+        if matches!(name.text.as_str(), "real" | "bytes" | "endpoint") {
+            let message = format!("`{}` is not in this version of Weft", name.text);
+            self.report.push(
+                Diagnostic::new(Code::NotYet, name.span, message)
+                    .note("docs/language.md lists what there is and what is to come"),
+            );
+            return Type::Broken;
+        }
+        let foreign = match name.text.as_str() {
+            "string" | "str" | "String" | "Text" => Some("text"),
+            "integer" | "number" | "i64" | "Int" | "u64" => Some("int"),
+            "boolean" | "Bool" => Some("bool"),
+            "float" | "double" => Some("real"),
+            _ => None,
+        };
+        let message = format!("there is no type `{}`", name.text);
+        if let Some(foreign) = foreign {
+            self.report.push(
+                Diagnostic::new(Code::UnknownType, name.span, message)
+                    .help(format!("in Weft it is `{foreign}`")),
+            );
+            return Type::Broken;
+        }
+        let mut there: Vec<String> = self.types.keys().cloned().collect();
+        there.sort();
+        self.unknown(Code::UnknownType, name, message, there, false);
+        Type::Broken
+    }
+
+    pub(super) fn declare_state(&mut self, file: &File) {
+        let mut spans: HashMap<&str, Span> = HashMap::new();
+        for state in &file.states {
+            if let Some(before) = spans.insert(&state.name.text, state.name.span) {
+                self.twice(&state.name, "the value", before);
+                continue;
+            }
+            let kind = match &state.kind {
+                TypeTree::Keyed { element, keys, indexes, .. } => {
+                    self.keyed_list(state, element, keys, indexes)
+                }
+                other => self.variable(state, other),
+            };
+            let number = self.module.lists.len() as u32;
+            self.states.insert(state.name.text.clone(), number);
+            self.module.lists.push(List { name: state.name.text.clone(), kind });
+        }
+    }
+
+    fn variable(&mut self, state: &tree::State, tree: &TypeTree) -> ListKind {
+        let kind = self.resolve(tree);
+        let initial = match &state.initial {
+            Some(initial) => self.constant_value(initial, &kind),
+            None => match &kind {
+                Type::Optional(_) | Type::Broken => Some(Value::None),
+                Type::List(_) => Some(Value::List(Arc::default())),
+                _ => {
+                    let name = &state.name.text;
+                    let written = self.name_of(&kind);
+                    self.report.push(
+                        Diagnostic::new(
+                            Code::NotConstant,
+                            state.name.span,
+                            format!("`{name}` has no initial value"),
+                        )
+                        .help(format!("write `state {name}: {written} = …`, or make it `{written}?`")),
+                    );
+                    None
+                }
+            },
+        };
+        ListKind::Variable { kind, initial: initial.unwrap_or_default() }
+    }
+
+    fn keyed_list(
+        &mut self,
+        state: &tree::State,
+        element: &Word,
+        keys: &[Word],
+        indexes: &[Vec<Word>],
+    ) -> ListKind {
+        let kind = self.resolve_name(element);
+        let Type::Record(record) = kind else {
+            if kind != Type::Broken {
+                let message = format!("a keyed list holds records, and `{}` is none", element.text);
+                self.report.push(Diagnostic::new(Code::WrongType, element.span, message));
+            }
+            return ListKind::Variable { kind: Type::Broken, initial: Value::None };
+        };
+        if let Some(initial) = &state.initial {
+            self.report.push(Diagnostic::new(Code::NotConstant, initial.span, "a keyed list begins empty"));
+        }
+        let keys = self.key_fields(record, keys, false);
+        let indexes = indexes.iter().map(|names| self.key_fields(record, names, true)).collect();
+        if keys.is_empty() {
+            return ListKind::Variable { kind: Type::Broken, initial: Value::None };
+        }
+        ListKind::Keyed { record, keys, indexes }
+    }
+
+    fn key_fields(&mut self, record: u32, names: &[Word], may_be_none: bool) -> Vec<u16> {
+        self.distinct(names, "the key");
+        let mut fields = Vec::new();
+        for name in names {
+            let Some((field, kind)) = self.field_of(record, name) else { continue };
+            let inner = match &kind {
+                Type::Optional(inner) if may_be_none => (**inner).clone(),
+                other => other.clone(),
+            };
+            if matches!(inner, Type::List(_) | Type::Record(_) | Type::Optional(_)) {
+                let written = self.name_of(&kind);
+                self.report.push(
+                    Diagnostic::new(
+                        Code::KeyType,
+                        name.span,
+                        format!("`{}` cannot be a key: it is {written}", name.text),
+                    )
+                    .note("keys are of bool, int, text, time, duration, node or an enum"),
+                );
+                continue;
+            }
+            fields.push(field);
+        }
+        fields
+    }
+
+    /// A field of a record, or a report of what fields there are.
+    pub(super) fn field_of(&mut self, record: u32, name: &Word) -> Option<(u16, Type)> {
+        let found = &self.module.records[record as usize];
+        if let Some(at) = found.fields.iter().position(|field| field.name == name.text) {
+            return Some((at as u16, found.fields[at].kind.clone()));
+        }
+        let there: Vec<String> = found.fields.iter().map(|field| field.name.clone()).collect();
+        let owner = found.name.clone().unwrap_or_else(|| "this record".into());
+        let fields = super::listed(&there);
+        let near = crate::diagnostics::suggest(&name.text, there.iter().map(String::as_str));
+        let mut diagnostic =
+            Diagnostic::new(Code::UnknownField, name.span, format!("`{owner}` has no field `{}`", name.text))
+                .label(format!("`{owner}` has {fields}"));
+        if let Some(near) = near {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        self.report.push(diagnostic);
+        None
+    }
+
+    /// A number for code that is not there yet.
+    pub(super) fn reserve_function(&mut self, name: &str) -> u32 {
+        self.module.functions.push(Function { name: name.into(), ..Function::default() });
+        (self.module.functions.len() - 1) as u32
+    }
+
+    /// Names of doors and procedures, and their arguments. Returns each handler's function.
+    pub(super) fn declare_actions(&mut self, file: &File) -> Vec<u32> {
+        let mut routes: HashMap<String, Span> = HashMap::new();
+        let mut actions: HashMap<String, Span> = HashMap::new();
+        let mut functions = Vec::new();
+        for handler in &file.handlers {
+            let function = self.reserve_function(&handler.name.text);
+            functions.push(function);
+            let HandlerKind::On { fields, source, answer } = &handler.kind else { continue };
+            if let Some(before) = actions.insert(handler.name.text.clone(), handler.name.span) {
+                self.twice(&handler.name, "the action", before);
+            }
+            let fields = self.fields(fields);
+            let answer = answer.as_ref().map(|answer| self.resolve(answer));
+            let name = handler.name.text.clone();
+            match source {
+                Source::Outside { by } => {
+                    routes.insert(name.clone(), handler.name.span);
+                    self.inputs.insert(name.clone(), handler.name.span);
+                    let takes_caller = by.is_some();
+                    self.module.inputs.push(Door { name, fields, takes_caller, answer, function });
+                }
+                Source::Peer { .. } => {
+                    self.module.from_inputs.push(Door { name, fields, takes_caller: true, answer, function });
+                }
+            }
+        }
+        self.declare_procedures(file, &mut actions);
+        for function in file.functions.iter().filter(|function| function.is_view) {
+            if let Some(before) = routes.get(&function.name.text) {
+                let line = line_of(self.source, before.start);
+                let name = &function.name.text;
+                self.report.push(
+                    Diagnostic::new(Code::Twice, function.name.span, format!("`{name}` is an input already"))
+                        .label(format!("the `on` is on line {line}"))
+                        .note("an `on` and a `view` of one name would be one address")
+                        .help("give one of them another name"),
+                );
+            }
+        }
+        functions
+    }
+
+    fn declare_procedures(&mut self, file: &File, actions: &mut HashMap<String, Span>) {
+        for procedure in &file.procedures {
+            if let Some(before) = actions.insert(procedure.name.text.clone(), procedure.name.span) {
+                self.twice(&procedure.name, "the action", before);
+                continue;
+            }
+            let function = self.reserve_function(&procedure.name.text);
+            let fields = self.fields(&procedure.fields);
+            let changes = self.first_change(&procedure.body);
+            self.procedures
+                .insert(procedure.name.text.clone(), ProcedureSignature { function, fields, changes });
+        }
+    }
+
+    /// The state that a procedure changes first, as far as its text tells.
+    fn first_change(&self, body: &tree::Block) -> Option<(String, usize)> {
+        let mut found = None;
+        walk::statements(body, &mut |statement| {
+            let place = match &statement.kind {
+                StatementKind::Change(change) => &change.place,
+                StatementKind::Assign { place, .. } | StatementKind::Remove { place, .. } => place,
+                _ => return,
+            };
+            let name = super::changes::root_name(place).unwrap_or_default();
+            if found.is_none() {
+                let name = if self.states.contains_key(name) { format!("`{name}`") } else { "state".into() };
+                found = Some((name, line_of(self.source, statement.span.start)));
+            }
+        });
+        found
+    }
+
+    /// The function's number, arguments and, as soon as it is known, answer.
+    pub(super) fn declare_function(&mut self, function: &tree::Function) -> Signature {
+        let number = self.reserve_function(&function.name.text);
+        let fields = self.fields(&function.fields);
+        let answer = function.answer.as_ref().map_or(Type::Broken, |answer| self.resolve(answer));
+        Signature { function: number, fields, by: function.by.is_some(), answer }
+    }
+}
+
+/// The record that a type's values hold.
+fn held(kind: &Type) -> Option<u32> {
+    match kind {
+        Type::Record(number) => Some(*number),
+        Type::List(inner) | Type::Optional(inner) => held(inner),
+        _ => None,
+    }
+}

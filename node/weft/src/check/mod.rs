@@ -1,0 +1,255 @@
+//! From a tree to a module: names, types, effects, calls without circles, code.
+//!
+//! Must not know how a source is laid out, nor how code is run. One pass over each function both checks and lowers it:
+//! what an expression's type is and which registers hold it are decided at the same place. When anything was
+//! reported, the code is thrown away.
+//!
+//! `declarations` resolves types, state and doors; `calls` orders the functions; `body` keeps one function's scope
+//! and registers; `expressions`, `builtins`, `queries`, `changes` and `statements` check and lower what their names say.
+
+mod body;
+mod builtins;
+mod calls;
+mod changes;
+mod constants;
+mod declarations;
+mod expressions;
+mod queries;
+mod statements;
+
+use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};
+use crate::module::{Enumeration, Field, List, ListKind, Module, Record, Type, type_name};
+use crate::syntax::tree::{File, Word};
+use crate::value::Value;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// How many operations a module may have: bounds memory and time of the compiler for a hostile source.
+const OPERATIONS_MAX: usize = 1 << 20;
+/// How deep types may hold each other: bounds the stack of everything that walks a value.
+const TYPE_DEPTH_MAX: u16 = 48;
+
+/// What is known of a `fn` or a `view`.
+#[derive(Debug, Clone)]
+struct Signature {
+    function: u32,
+    fields: Vec<Field>,
+    by: bool,
+    answer: Type,
+}
+
+/// What is known of a `do`.
+#[derive(Debug, Clone)]
+struct ProcedureSignature {
+    function: u32,
+    fields: Vec<Field>,
+    /// The state that it changes and the line, for diagnostics.
+    changes: Option<(String, usize)>,
+}
+
+struct Checker<'a> {
+    source: &'a str,
+    report: Report,
+    module: Module,
+    types: HashMap<String, Type>,
+    states: HashMap<String, u32>,
+    functions: HashMap<String, Signature>,
+    procedures: HashMap<String, ProcedureSignature>,
+    /// Inputs from outside by name, for what is said about misuse.
+    inputs: HashMap<String, Span>,
+    unnamed: BTreeMap<Vec<(String, Type)>, u32>,
+    record_depths: Vec<u16>,
+    constant_numbers: HashMap<ConstantKey, u32>,
+    operations: usize,
+    /// Names of what was reported and left out.
+    lost: HashSet<&'a str>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum ConstantKey {
+    None,
+    Word(i64),
+    Text(String),
+}
+
+/// Checks and lowers a file.
+pub(crate) fn check<'a>(source: &'a str, file: &'a File, report: Report) -> Result<Module, Report> {
+    let mut checker = Checker {
+        source,
+        report,
+        module: Module { name: file.name.clone(), ..Module::default() },
+        types: HashMap::new(),
+        states: HashMap::new(),
+        functions: HashMap::new(),
+        procedures: HashMap::new(),
+        inputs: HashMap::new(),
+        unnamed: BTreeMap::new(),
+        record_depths: Vec::new(),
+        constant_numbers: HashMap::new(),
+        operations: 0,
+        lost: file.lost.iter().map(String::as_str).collect(),
+    };
+    checker.declare_types(file);
+    checker.declare_state(file);
+    let doors = checker.declare_actions(file);
+    checker.check_functions(file);
+    checker.check_handlers(file, &doors);
+    if checker.report.is_empty() { Ok(checker.module) } else { Err(checker.report) }
+}
+
+impl Checker<'_> {
+    fn name_of(&self, kind: &Type) -> String {
+        type_name(kind, &self.module.enums, &self.module.records)
+    }
+
+    fn record(&self, number: u32) -> &Record {
+        &self.module.records[number as usize]
+    }
+
+    fn list(&self, number: u32) -> &List {
+        &self.module.lists[number as usize]
+    }
+
+    /// A keyed list's record and key fields.
+    fn keyed(&self, number: u32) -> Option<(u32, &[u16], &[Vec<u16>])> {
+        match &self.list(number).kind {
+            ListKind::Keyed { record, keys, indexes } => Some((*record, keys, indexes)),
+            ListKind::Variable { .. } => None,
+        }
+    }
+
+    fn enumeration(&self, number: u32) -> &Enumeration {
+        &self.module.enums[number as usize]
+    }
+
+    fn constant(&mut self, value: Value) -> u32 {
+        let key = match &value {
+            Value::None => Some(ConstantKey::None),
+            Value::Word(word) => Some(ConstantKey::Word(*word)),
+            Value::Text(text) => Some(ConstantKey::Text(text.to_string())),
+            _ => None,
+        };
+        let next = self.module.constants.len() as u32;
+        if let Some(key) = key {
+            if let Some(number) = self.constant_numbers.get(&key) {
+                return *number;
+            }
+            self.constant_numbers.insert(key, next);
+        }
+        self.module.constants.push(value);
+        next
+    }
+
+    /// How deep a type's values can be.
+    fn depth(&self, kind: &Type) -> u16 {
+        match kind {
+            Type::List(inner) | Type::Optional(inner) => 1 + self.depth(inner),
+            Type::Record(number) => 1 + self.record_depths[*number as usize],
+            _ => 1,
+        }
+    }
+
+    /// The record of an expression without a name.
+    fn unnamed_record(&mut self, fields: Vec<(String, Type)>, span: Span) -> Type {
+        if let Some(number) = self.unnamed.get(&fields) {
+            return Type::Record(*number);
+        }
+        let depth = fields.iter().map(|(_, kind)| self.depth(kind)).max().unwrap_or(0);
+        if depth >= TYPE_DEPTH_MAX {
+            self.too_deep(span);
+            return Type::Broken;
+        }
+        let number = self.module.records.len() as u32;
+        let listed = fields
+            .iter()
+            .map(|(name, kind)| Field { name: name.clone(), kind: kind.clone(), default: None })
+            .collect();
+        self.module.records.push(Record { name: None, fields: listed });
+        self.record_depths.push(depth);
+        self.unnamed.insert(fields, number);
+        Type::Record(number)
+    }
+
+    fn list_type(&mut self, element: Type, span: Span) -> Type {
+        if self.depth(&element) >= TYPE_DEPTH_MAX {
+            self.too_deep(span);
+            return Type::Broken;
+        }
+        Type::List(Arc::new(element))
+    }
+
+    fn too_deep(&mut self, span: Span) {
+        let message = format!("values of this type are nested deeper than {TYPE_DEPTH_MAX} levels");
+        self.report.push(Diagnostic::new(Code::TooLarge, span, message));
+    }
+
+    /// Whether a value of one type may stand where another is wanted: `T` where `T?` is, nothing else.
+    fn fits(&self, found: &Type, wanted: &Type) -> bool {
+        match (found, wanted) {
+            (Type::Broken, _) | (_, Type::Broken) => true,
+            (Type::Nothing, Type::Optional(_)) => true,
+            (Type::List(found), Type::List(wanted))
+                if **found == Type::Broken || **wanted == Type::Broken =>
+            {
+                true
+            }
+            (found, wanted) if found == wanted => true,
+            (found, Type::Optional(inner)) => found == &**inner,
+            _ => false,
+        }
+    }
+
+    /// The type that holds both, if one widens to the other.
+    fn join(&self, left: &Type, right: &Type) -> Option<Type> {
+        match (left, right) {
+            (Type::Broken, other) | (other, Type::Broken) => Some(other.clone()),
+            (Type::Nothing, other) | (other, Type::Nothing) => Some(optional(other)),
+            _ if self.fits(left, right) => Some(right.clone()),
+            _ if self.fits(right, left) => Some(left.clone()),
+            _ => None,
+        }
+    }
+
+    fn twice(&mut self, word: &Word, what: &str, before: Span) {
+        let line = crate::diagnostics::line_of(self.source, before.start);
+        self.report.push(
+            Diagnostic::new(Code::Twice, word.span, format!("{what} `{}` is there already", word.text))
+                .label(format!("the first is on line {line}"))
+                .help("give one of them another name"),
+        );
+    }
+
+    fn unknown(&mut self, code: Code, word: &Word, message: String, there: Vec<String>, list: bool) {
+        if self.report.is_full() || self.lost.contains(word.text.as_str()) {
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(code, word.span, message);
+        let near = suggest(&word.text, there.iter().map(String::as_str));
+        if list && !there.is_empty() && there.len() <= 12 {
+            diagnostic = diagnostic.note(format!("there is {}", listed(&there)));
+        }
+        if let Some(near) = near {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        self.report.push(diagnostic);
+    }
+}
+
+/// `a`, `b` and `c`
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => "nothing".into(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// `T?`; there is no `T??`.
+fn optional(kind: &Type) -> Type {
+    match kind {
+        Type::Optional(_) | Type::Broken => kind.clone(),
+        Type::Nothing => Type::Nothing,
+        _ => Type::Optional(Arc::new(kind.clone())),
+    }
+}

@@ -1,0 +1,466 @@
+//! Queries: loops over lists with conditions, order and a most, and which index each uses.
+
+use super::body::{BindingKind, Body, Effect, Operand};
+use crate::code::{Operation, Over, Register, Target};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::module::Type;
+use crate::syntax::tree::{
+    Binary, Block, Expression, ExpressionKind, Query, QuerySource, StatementKind, Word,
+};
+use crate::syntax::walk;
+use crate::value::Value;
+
+/// How many keys an `order by` may have: one bit each says which are turned round.
+const ORDER_KEYS_MAX: usize = 64;
+
+/// What is done with each chosen element: given where the loop goes on and the jumps that leave it.
+pub(super) type Each<'e, 'c, 'a> = &'e mut dyn FnMut(&mut Body<'c, 'a>, Target, &mut Vec<usize>);
+
+/// How the loops of one query bind their names.
+#[derive(Clone, Copy)]
+struct Mode<'b> {
+    /// The statements that run for each element.
+    statements: Option<&'b Block>,
+    /// Whether names stand for rows that the statements may change under way.
+    live: bool,
+}
+
+impl<'c, 'a> Body<'c, 'a> {
+    /// Lowers the loops of a query; `statements` is the body of a `for` or `remove`, none in an expression.
+    pub(super) fn query(&mut self, query: &Query, statements: Option<&Block>, each: Each<'_, 'c, 'a>) {
+        let depth = self.scope.len();
+        let limit = query.take.as_ref().map(|take| self.need(take, &Type::Int));
+        // Where statements change what the query reads, all is chosen before the first of them runs.
+        if !query.order.is_empty() || (limit.is_some() && statements.is_some()) {
+            self.gathered(query, statements, limit, each);
+        } else {
+            let live = statements.is_some() && self.effect == Effect::Changes;
+            let mut leave = Vec::new();
+            let counter = limit.map(|_| self.constant(Value::Word(0)));
+            self.sources(query, 0, Mode { statements, live }, 0, &mut leave, &mut |body, again, leave| {
+                if let (Some(limit), Some(counter)) = (limit, counter) {
+                    body.count_to(counter, limit, leave);
+                }
+                each(body, again, leave);
+            });
+            leave.into_iter().for_each(|jump| self.aim(jump));
+        }
+        self.leave_scope(depth);
+    }
+
+    /// Leaves when as many were taken as wanted.
+    fn count_to(&mut self, counter: Register, limit: Register, leave: &mut Vec<usize>) {
+        let mark = self.mark();
+        let more = self.register();
+        let comparison = Self::comparison(&Type::Int);
+        self.emit(Operation::Less { comparison, out: more, left: counter, right: limit });
+        leave.push(self.jump_unless(more));
+        let one = self.constant(Value::Word(1));
+        let operator = crate::code::Arithmetic::Add;
+        self.emit(Operation::Arithmetic { operator, out: counter, left: counter, right: one });
+        self.release(mark);
+    }
+
+    fn sources(
+        &mut self,
+        query: &Query,
+        at: usize,
+        mode: Mode<'_>,
+        again: Target,
+        leave: &mut Vec<usize>,
+        each: Each<'_, 'c, 'a>,
+    ) {
+        let Some(source) = query.sources.get(at) else { return each(self, again, leave) };
+        let depth = self.scope.len();
+        let (over, element, origin) = self.over(source, mode);
+        let cursor = self.cursor();
+        self.emit(Operation::Open { cursor, over });
+        let again = self.here();
+        let out = self.register();
+        let next = self.emit(Operation::Next { cursor, out, done: 0 });
+        let operand = Operand { register: out, kind: element, origin };
+        self.bind_element(&source.name, &operand, mode.live);
+        if let Some(condition) = &source.condition {
+            let condition = self.need(condition, &Type::Bool);
+            self.emit(Operation::JumpUnless { condition, to: again });
+        }
+        self.sources(query, at + 1, mode, again, leave, each);
+        self.jump_to(again);
+        self.aim(next);
+        self.leave_scope(depth);
+    }
+
+    fn bind_element(&mut self, name: &Word, operand: &Operand, live: bool) {
+        if live {
+            let slot = self.register();
+            self.bind_operand(name, operand, true, slot);
+        } else {
+            let kind = operand.kind.clone();
+            let (register, origin) = (operand.register, operand.origin);
+            self.bind(name, BindingKind::Value { register, kind, fixed: true, origin });
+        }
+    }
+
+    /// What a source runs over, its element's type and the list that elements are rows of.
+    fn over(&mut self, source: &QuerySource, mode: Mode<'_>) -> (Over, Type, Option<u32>) {
+        if let Some(upto) = &source.upto {
+            let (from, upto) = (self.need(&source.list, &Type::Int), self.need(upto, &Type::Int));
+            return (Over::Range(from, upto), Type::Int, None);
+        }
+        if let Some(list) = self.state_list(&source.list)
+            && let Some((record, ..)) = self.checker.keyed(list)
+        {
+            return (self.rows(list, source, mode), Type::Record(record), Some(list));
+        }
+        let found = self.lower(&source.list, None);
+        let element = match &found.kind {
+            Type::List(element) => (**element).clone(),
+            Type::Broken => Type::Broken,
+            other => {
+                let name = self.checker.name_of(other);
+                self.report(
+                    Diagnostic::new(Code::NotAList, source.list.span, format!("{name} is no list"))
+                        .help("a loop runs over a list or a range: `for i in 1 .. 10`"),
+                );
+                Type::Broken
+            }
+        };
+        (Over::List(found.register), element, None)
+    }
+
+    // Indexes.
+
+    fn rows(&mut self, list: u32, source: &QuerySource, mode: Mode<'_>) -> Over {
+        let Some((record, keys, indexes)) = self.checker.keyed(list) else {
+            return Over::Rows { list, prefix: None };
+        };
+        let (keys, indexes) = (keys.to_vec(), indexes.to_vec());
+        let mut equal = Vec::new();
+        if let Some(condition) = &source.condition {
+            self.equalities(condition, &source.name.text, mode.live, &mut equal);
+        }
+        let fields = self.checker.record(record).fields.clone();
+        let find = |field: &u16| {
+            let name = &fields[*field as usize].name;
+            equal.iter().find(|(equal, _)| equal == name).map(|(_, value)| *value)
+        };
+        let prefix: Vec<&Expression> = keys.iter().map_while(find).collect();
+        let mut best: Option<(u16, Vec<&Expression>)> = None;
+        for (at, index) in indexes.iter().enumerate() {
+            let values: Vec<&Expression> = index.iter().map_while(find).collect();
+            let names: Vec<&str> = index.iter().map(|field| fields[*field as usize].name.as_str()).collect();
+            // An index whose fields the statements change would miss rows that come to fit under way.
+            let moves = mode.live && mode.statements.is_some_and(|block| changes_fields(block, &names));
+            if values.len() == index.len()
+                && !moves
+                && best.as_ref().is_none_or(|(_, one)| one.len() < values.len())
+            {
+                best = Some((at as u16, values));
+            }
+        }
+        let all_keys = prefix.len() == keys.len();
+        match best {
+            Some((index, values)) if !all_keys && values.len() >= prefix.len() => {
+                let prefix = self.encoded(list, Some(index), &indexes[index as usize], &values, record);
+                Over::Index { list, index, prefix }
+            }
+            _ if !prefix.is_empty() => {
+                let prefix = self.encoded(list, None, &keys, &prefix, record);
+                Over::Rows { list, prefix: Some(prefix) }
+            }
+            _ => Over::Rows { list, prefix: None },
+        }
+    }
+
+    fn encoded(
+        &mut self,
+        list: u32,
+        index: Option<u16>,
+        fields: &[u16],
+        values: &[&Expression],
+        record: u32,
+    ) -> Register {
+        let first = self.row_of_registers(values.len());
+        for (at, (value, field)) in values.iter().zip(fields).enumerate() {
+            let kind = self.checker.record(record).fields[*field as usize].kind.clone();
+            let register = self.need(value, &kind);
+            self.copy(register, first.saturating_add(at as Register));
+        }
+        let out = self.register();
+        self.emit(Operation::MakeKey { out, list, index, first, count: values.len() as u16 });
+        out
+    }
+
+    /// `x.field == value` among what a condition demands, where the value is the same all along the loop and cannot
+    /// refuse.
+    fn equalities<'e>(
+        &self,
+        condition: &'e Expression,
+        element: &str,
+        live: bool,
+        found: &mut Vec<(String, &'e Expression)>,
+    ) {
+        match &*condition.kind {
+            ExpressionKind::Binary(Binary::And, left, right) => {
+                self.equalities(left, element, live, found);
+                self.equalities(right, element, live, found);
+            }
+            ExpressionKind::Binary(Binary::Equal, left, right) => {
+                for (side, other) in [(left, right), (right, left)] {
+                    if let Some(field) = field_of_element(side, element)
+                        && self.is_steady(other, live)
+                    {
+                        found.push((field.into(), other));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_steady(&self, value: &Expression, live: bool) -> bool {
+        match &*value.kind {
+            ExpressionKind::Int(_)
+            | ExpressionKind::Duration(_)
+            | ExpressionKind::Bool(_)
+            | ExpressionKind::Me
+            | ExpressionKind::Now
+            | ExpressionKind::Case(_) => true,
+            ExpressionKind::Text(pieces) => {
+                pieces.iter().all(|piece| matches!(piece, crate::syntax::tree::Piece::Literal(_)))
+            }
+            ExpressionKind::Name(name) => match self.find(name).map(|binding| &binding.kind) {
+                Some(BindingKind::Value { fixed, .. }) => *fixed || !live,
+                _ => false,
+            },
+            ExpressionKind::Field(inner, _) => self.is_steady(inner, live),
+            _ => false,
+        }
+    }
+
+    // Order.
+
+    fn gathered(
+        &mut self,
+        query: &Query,
+        statements: Option<&Block>,
+        limit: Option<Register>,
+        each: Each<'_, 'c, 'a>,
+    ) {
+        if let Some((key, _)) = query.order.get(ORDER_KEYS_MAX) {
+            let message = format!("more than {ORDER_KEYS_MAX} keys to order by");
+            self.report(Diagnostic::new(Code::TooLarge, key.span, message));
+            return;
+        }
+        let list = self.register();
+        self.emit(Operation::MakeList { out: list });
+        let mut elements: Vec<Operand> = Vec::new();
+        let mut none = Vec::new();
+        let mode = Mode { statements: None, live: false };
+        self.sources(query, 0, mode, 0, &mut none, &mut |body, _, _| {
+            elements = body.gather(query, list);
+        });
+        let descending = query
+            .order
+            .iter()
+            .enumerate()
+            .fold(0u64, |mask, (at, (_, turned))| mask | (u64::from(*turned) << at));
+        if !query.order.is_empty() {
+            self.emit(Operation::Sort { list, keys: query.order.len() as u16, descending });
+        }
+        if let Some(length) = limit {
+            self.emit(Operation::Truncate { list, length });
+        }
+        self.chosen(query, list, &elements, statements.is_some() && self.effect == Effect::Changes, each);
+    }
+
+    /// Adds the keys and elements of this moment to a list.
+    fn gather(&mut self, query: &Query, list: Register) -> Vec<Operand> {
+        let first = self.row_of_registers(query.order.len() + query.sources.len());
+        let mut at = first;
+        for (key, _) in &query.order {
+            let found = self.lower(key, None);
+            let inner = match &found.kind {
+                Type::Optional(inner) => (**inner).clone(),
+                other => other.clone(),
+            };
+            if !Self::is_ordered(&inner) {
+                let name = self.checker.name_of(&found.kind);
+                self.report(Diagnostic::new(Code::KeyType, key.span, format!("{name} has no order")));
+            }
+            self.copy(found.register, at);
+            at = at.saturating_add(1);
+        }
+        let mut elements = Vec::new();
+        for source in &query.sources {
+            let operand = match self.find(&source.name.text).map(|binding| binding.kind.clone()) {
+                Some(BindingKind::Value { register, kind, origin, .. }) => Operand { register, kind, origin },
+                _ => self.broken(),
+            };
+            self.copy(operand.register, at);
+            at = at.saturating_add(1);
+            elements.push(operand);
+        }
+        let count = (query.order.len() + query.sources.len()) as u16;
+        let record = self.register();
+        self.emit(Operation::MakeRecord { out: record, first, count });
+        self.emit(Operation::Push { list, value: record });
+        elements
+    }
+
+    /// Runs over what was gathered.
+    fn chosen(
+        &mut self,
+        query: &Query,
+        list: Register,
+        elements: &[Operand],
+        live: bool,
+        each: Each<'_, 'c, 'a>,
+    ) {
+        let depth = self.scope.len();
+        let cursor = self.cursor();
+        self.emit(Operation::Open { cursor, over: Over::List(list) });
+        let again = self.here();
+        let record = self.register();
+        let next = self.emit(Operation::Next { cursor, out: record, done: 0 });
+        for (at, (source, element)) in query.sources.iter().zip(elements).enumerate() {
+            let field = (query.order.len() + at) as u16;
+            let register = self.register();
+            self.emit(Operation::Field { out: register, record, field });
+            let operand = Operand { register, ..element.clone() };
+            self.bind_element(&source.name, &operand, live);
+            // Rows that were removed since are skipped.
+            if let Some(Binding { list, key }) = self.live_row(&source.name.text) {
+                let there = self.register();
+                self.emit(Operation::HasRow { out: there, list, key });
+                self.emit(Operation::JumpUnless { condition: there, to: again });
+            }
+        }
+        let mut leave = Vec::new();
+        each(self, again, &mut leave);
+        self.jump_to(again);
+        self.aim(next);
+        leave.into_iter().for_each(|jump| self.aim(jump));
+        self.leave_scope(depth);
+    }
+
+    fn live_row(&self, name: &str) -> Option<Binding> {
+        match self.find(name).map(|binding| &binding.kind) {
+            Some(BindingKind::Row { list, key, .. }) => Some(Binding { list: *list, key: *key }),
+            _ => None,
+        }
+    }
+
+    /// `[body for …]`
+    pub(super) fn comprehension(
+        &mut self,
+        value: &Expression,
+        query: &Query,
+        wanted: Option<&Type>,
+    ) -> Operand {
+        let wanted = match wanted {
+            Some(Type::Optional(inner)) => Some(&**inner),
+            other => other,
+        };
+        let element = match wanted {
+            Some(Type::List(element)) => Some((**element).clone()),
+            _ => None,
+        };
+        let list = self.register();
+        self.emit(Operation::MakeList { out: list });
+        let mut kind = Type::Broken;
+        self.query(query, None, &mut |body, _, _| {
+            let found = body.lower(value, element.as_ref());
+            kind = match &element {
+                Some(element) if body.checker.fits(&found.kind, element) => element.clone(),
+                _ => body.told(found.kind, value.span),
+            };
+            body.emit(Operation::Push { list, value: found.register });
+        });
+        let kind = self.checker.list_type(kind, value.span);
+        Operand { register: list, kind, origin: None }
+    }
+
+    /// A loop over a query's values or, without a query, over a list's elements.
+    pub(super) fn over_values(
+        &mut self,
+        argument: &Expression,
+        query: Option<&Query>,
+        each: &mut dyn FnMut(&mut Body<'c, 'a>, Operand, &mut Vec<usize>),
+    ) {
+        if let Some(query) = query {
+            return self.query(query, None, &mut |body, _, leave| {
+                let found = body.lower(argument, None);
+                each(body, found, leave);
+            });
+        }
+        let list = self.lower(argument, None);
+        let element = match &list.kind {
+            Type::List(element) => (**element).clone(),
+            Type::Broken => Type::Broken,
+            other => {
+                let name = self.checker.name_of(other);
+                self.report(
+                    Diagnostic::new(Code::NotAList, argument.span, format!("{name} is no list"))
+                        .help("write a query: `x for x in list where …`"),
+                );
+                Type::Broken
+            }
+        };
+        let origin = self.state_list(argument);
+        let cursor = self.cursor();
+        self.emit(Operation::Open { cursor, over: Over::List(list.register) });
+        let again = self.here();
+        let out = self.register();
+        let next = self.emit(Operation::Next { cursor, out, done: 0 });
+        let mut leave = Vec::new();
+        each(self, Operand { register: out, kind: element, origin }, &mut leave);
+        self.jump_to(again);
+        self.aim(next);
+        leave.into_iter().for_each(|jump| self.aim(jump));
+    }
+}
+
+/// A name that stands for a row.
+struct Binding {
+    list: u32,
+    key: Register,
+}
+
+fn field_of_element<'e>(side: &'e Expression, element: &str) -> Option<&'e str> {
+    let ExpressionKind::Field(inner, field) = &*side.kind else { return None };
+    match &*inner.kind {
+        ExpressionKind::Name(name) if name == element => Some(&field.text),
+        _ => None,
+    }
+}
+
+/// Whether statements may change one of these fields of some row.
+fn changes_fields(block: &Block, fields: &[&str]) -> bool {
+    let mut changes = false;
+    walk::statements(block, &mut |statement| match &statement.kind {
+        StatementKind::Assign { place, .. } => {
+            walk::inner(place, &mut |part| {
+                if let ExpressionKind::Field(_, field) = &*part.kind {
+                    changes |= fields.contains(&field.text.as_str());
+                }
+            });
+        }
+        StatementKind::Change(change) => changes |= change.replace,
+        StatementKind::Let { .. } | StatementKind::Place(_) => changes |= may_call_or_put(&statement.kind),
+        _ => {}
+    });
+    changes
+}
+
+fn may_call_or_put(statement: &StatementKind) -> bool {
+    use crate::syntax::tree::{LetValue, Otherwise};
+    match statement {
+        StatementKind::Place(_) => true,
+        StatementKind::Let { value: Some(LetValue::Change(change)), .. } => change.replace,
+        StatementKind::Let { value: Some(LetValue::Else(_, Otherwise::Change(change))), .. } => {
+            change.replace
+        }
+        _ => false,
+    }
+}

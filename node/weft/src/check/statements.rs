@@ -1,0 +1,518 @@
+//! Statements, and the functions, handlers and views that they make up.
+
+use super::body::{BindingKind, Body, Effect, Loop, Operand};
+use super::builtins::BUILT_IN;
+use super::{Checker, Signature, optional};
+use crate::code::Operation;
+use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::module::{self, Door, Type};
+use crate::syntax::tree::{
+    Block, Exit, Expression, ExpressionKind, File, Function, FunctionBody, Handler, HandlerKind, LetValue,
+    Otherwise, Query, Source, Statement, StatementKind, TypeTree, Word,
+};
+use crate::value::Value;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+impl Checker<'_> {
+    pub(super) fn check_functions(&mut self, file: &File) {
+        let mut spans: HashMap<&str, Span> = HashMap::new();
+        let mut twice = Vec::new();
+        for (at, function) in file.functions.iter().enumerate() {
+            if let Some(before) = spans.insert(&function.name.text, function.name.span) {
+                self.twice(&function.name, "the function", before);
+                twice.push(at);
+            } else if BUILT_IN.contains(&function.name.text.as_str()) && !function.is_view {
+                let message = format!("`{}` is a function of the language", function.name.text);
+                self.report.push(
+                    Diagnostic::new(Code::Twice, function.name.span, message).help("choose another name"),
+                );
+            }
+        }
+        let order = self.function_order(file);
+        let ordered: HashSet<usize> = order.iter().copied().collect();
+        for function in
+            file.functions.iter().enumerate().filter(|(at, _)| !ordered.contains(at)).map(|(_, one)| one)
+        {
+            // In a circle, and reported: nothing more is said about calls of it.
+            let signature = self.declare_function(function);
+            self.functions
+                .insert(function.name.text.clone(), Signature { answer: Type::Broken, ..signature });
+        }
+        for at in order {
+            if !twice.contains(&at) {
+                self.check_function(&file.functions[at]);
+            }
+        }
+        self.check_procedure_calls(file);
+        for procedure in &file.procedures {
+            let Some(signature) = self.procedures.get(&procedure.name.text).cloned() else { continue };
+            let mut body = Body::new(self, &procedure.name.text, Effect::Changes);
+            for (tree, field) in procedure.fields.iter().zip(&signature.fields) {
+                body.bind_value(&tree.name, field.kind.clone(), None);
+            }
+            body.block(&procedure.body);
+            body.emit(Operation::Return { value: None });
+            body.finish(signature.function);
+        }
+    }
+
+    fn check_function(&mut self, function: &Function) {
+        let signature = self.declare_function(function);
+        let mut body = Body::new(self, &function.name.text, Effect::Reads);
+        for (tree, field) in function.fields.iter().zip(&signature.fields) {
+            body.bind_value(&tree.name, field.kind.clone(), None);
+        }
+        if let Some(by) = &function.by {
+            if !function.is_view {
+                body.report(Diagnostic::new(
+                    Code::Unexpected,
+                    by.span,
+                    "only a `view` or an `on` knows who asks",
+                ));
+            }
+            body.bind_value(by, Type::Text, None);
+        }
+        let answer = body.function_body(function, &signature);
+        body.finish(signature.function);
+        if function.is_view {
+            self.module.views.push(Door {
+                name: function.name.text.clone(),
+                fields: signature.fields.clone(),
+                takes_caller: function.by.is_some(),
+                answer: Some(answer.clone()),
+                function: signature.function,
+            });
+        }
+        self.functions.insert(function.name.text.clone(), Signature { answer, ..signature });
+    }
+
+    pub(super) fn check_handlers(&mut self, file: &File, functions: &[u32]) {
+        for (handler, function) in file.handlers.iter().zip(functions) {
+            match &handler.kind {
+                HandlerKind::On { source, .. } => self.check_on(handler, source, *function),
+                HandlerKind::Delivered { blanks, to } => {
+                    self.check_word(handler, blanks, &[to.as_ref()], *function);
+                }
+                HandlerKind::Refused { blanks, to, because } => {
+                    self.check_word(handler, blanks, &[to.as_ref(), because.as_ref()], *function);
+                }
+            }
+        }
+    }
+
+    fn check_on(&mut self, handler: &Handler, source: &Source, function: u32) {
+        let doors = match source {
+            Source::Outside { .. } => &self.module.inputs,
+            Source::Peer { .. } => &self.module.from_inputs,
+        };
+        let Some(door) = doors.iter().find(|door| door.function == function).cloned() else { return };
+        let HandlerKind::On { fields, .. } = &handler.kind else { return };
+        let mut body = Body::new(self, &handler.name.text, Effect::Changes);
+        body.answer = door.answer.clone();
+        for (tree, field) in fields.iter().zip(&door.fields) {
+            body.bind_value(&tree.name, field.kind.clone(), None);
+        }
+        match source {
+            Source::Outside { by: Some(by) } => drop(body.bind_value(by, Type::Text, None)),
+            Source::Peer { peer } => drop(body.bind_value(peer, Type::Node, None)),
+            Source::Outside { by: None } => {}
+        }
+        let ends = body.block(&handler.body);
+        body.must_return(ends, &handler.name);
+        body.emit(Operation::Return { value: None });
+        body.finish(function);
+    }
+
+    /// `on delivered`, `on refused`: the send's arguments, the peer, and why.
+    fn check_word(
+        &mut self,
+        handler: &Handler,
+        blanks: &[Option<Word>],
+        others: &[Option<&Word>],
+        function: u32,
+    ) {
+        let is_refused = others.len() == 2;
+        let name = &handler.name;
+        let Some(output) = self.module.from_inputs.iter().position(|door| door.name == name.text) else {
+            let there: Vec<String> = self.module.from_inputs.iter().map(|door| door.name.clone()).collect();
+            let message = format!("nothing named `{}` is ever sent", name.text);
+            self.unknown(Code::WordOfFabric, name, message, there, true);
+            return;
+        };
+        let fields = self.module.from_inputs[output].fields.clone();
+        let words = if is_refused { &mut self.module.refused } else { &mut self.module.delivered };
+        if words.iter().any(|word| word.output == output as u32) {
+            let message = format!("there is a handler for this word on `{}` already", name.text);
+            self.report.push(Diagnostic::new(Code::Twice, name.span, message));
+            return;
+        }
+        words.push(module::Word { output: output as u32, function });
+        if blanks.len() != fields.len() {
+            let message =
+                format!("`{}` has {} fields, and here stand {}", name.text, fields.len(), blanks.len());
+            self.report.push(
+                Diagnostic::new(Code::WrongCount, name.span, message)
+                    .help("write `_` for those that are not needed"),
+            );
+        }
+        let mut body = Body::new(self, &name.text, Effect::Changes);
+        let kinds = fields.iter().map(|field| field.kind.clone()).chain([Type::Node, Type::Text]);
+        let filled = blanks.iter().take(fields.len()).map(Option::as_ref);
+        let padded = filled.chain(std::iter::repeat(None)).take(fields.len()).chain(others.iter().copied());
+        for (blank, kind) in padded.zip(kinds) {
+            match blank {
+                Some(word) => drop(body.bind_value(word, kind, None)),
+                None => drop(body.register()),
+            }
+        }
+        body.block(&handler.body);
+        body.emit(Operation::Return { value: None });
+        body.finish(function);
+    }
+}
+
+impl Body<'_, '_> {
+    /// The body of a `fn` or `view`; returns what it gives.
+    fn function_body(&mut self, function: &Function, signature: &Signature) -> Type {
+        let declared = function.answer.as_ref().map(|_| signature.answer.clone());
+        match &function.body {
+            FunctionBody::Expression(value) => {
+                let found = self.lower(value, declared.as_ref());
+                let kind = match declared {
+                    Some(declared) => {
+                        self.must_fit(&found.kind, &declared, value.span);
+                        declared
+                    }
+                    None => self.told(found.kind, value.span),
+                };
+                self.emit(Operation::Return { value: Some(found.register) });
+                kind
+            }
+            FunctionBody::Block(block) => {
+                if declared.is_none() {
+                    let name = &function.name.text;
+                    self.report(
+                        Diagnostic::new(
+                            Code::Return,
+                            function.name.span,
+                            format!("what does `{name}` give?"),
+                        )
+                        .help("a body in braces needs a type: write `-> int` before the `{`"),
+                    );
+                }
+                self.answer = Some(signature.answer.clone());
+                let ends = self.block(block);
+                if declared.is_some() {
+                    self.must_return(ends, &function.name);
+                }
+                self.emit(Operation::Return { value: None });
+                signature.answer.clone()
+            }
+        }
+    }
+
+    fn must_return(&mut self, ends: bool, name: &Word) {
+        let Some(answer) = self.answer.clone() else { return };
+        if !ends && answer != Type::Broken {
+            let kind = self.checker.name_of(&answer);
+            self.report(
+                Diagnostic::new(
+                    Code::Return,
+                    name.span,
+                    format!("`{}` may end without giving its {kind}", name.text),
+                )
+                .help("end it with `return …` or `refuse \"…\"` on every way"),
+            );
+        }
+    }
+
+    /// Lowers a block; whether nothing after it is ever reached.
+    pub(super) fn block(&mut self, block: &Block) -> bool {
+        let depth = self.scope.len();
+        let mark = self.mark();
+        let mut ends = false;
+        for statement in &block.statements {
+            ends |= self.statement(statement);
+        }
+        self.leave_scope(depth);
+        self.release(mark);
+        ends
+    }
+
+    fn statement(&mut self, statement: &Statement) -> bool {
+        if let StatementKind::Let { fixed, name, kind, value } = &statement.kind {
+            self.let_statement(*fixed, name, kind.as_ref(), value.as_ref());
+            return false;
+        }
+        let depth = self.scope.len();
+        let mark = self.mark();
+        let ends = self.statement_kind(statement);
+        self.leave_scope(depth);
+        self.release(mark);
+        ends
+    }
+
+    fn statement_kind(&mut self, statement: &Statement) -> bool {
+        match &statement.kind {
+            StatementKind::If { arms, otherwise } => return self.if_statement(arms, otherwise.as_ref()),
+            StatementKind::For { query, body } => self.for_statement(query, body),
+            StatementKind::Require { condition, otherwise } => {
+                let depth = self.scope.len();
+                let condition = self.need(condition, &Type::Bool);
+                self.leave_scope(depth);
+                let holds = self.jump_if(condition);
+                let reason = self.need(otherwise, &Type::Text);
+                self.emit(Operation::Refuse { reason });
+                self.aim(holds);
+            }
+            StatementKind::Exit(exit) => {
+                self.exit(exit, statement.span);
+                return true;
+            }
+            StatementKind::Change(change) => drop(self.change(change)),
+            StatementKind::Assign { place, operator, value } => self.assign(place, *operator, value),
+            StatementKind::Place(place) => self.place_statement(place),
+            StatementKind::Remove { place, query } => self.remove(place, query.as_ref()),
+            StatementKind::Send { name, arguments, to } => self.send(name, arguments, to, statement.span),
+            StatementKind::Let { .. } | StatementKind::Broken => {}
+        }
+        false
+    }
+
+    fn if_statement(&mut self, arms: &[(Expression, Block)], otherwise: Option<&Block>) -> bool {
+        let mut ends = otherwise.is_some();
+        let mut done = Vec::new();
+        for (condition, block) in arms {
+            let depth = self.scope.len();
+            let mark = self.mark();
+            let condition = self.need(condition, &Type::Bool);
+            let skip = self.jump_unless(condition);
+            ends &= self.block(block);
+            self.leave_scope(depth);
+            self.release(mark);
+            done.push(self.jump());
+            self.aim(skip);
+        }
+        if let Some(block) = otherwise {
+            ends &= self.block(block);
+        }
+        done.into_iter().for_each(|jump| self.aim(jump));
+        ends
+    }
+
+    fn for_statement(&mut self, query: &Query, block: &Block) {
+        self.query(query, Some(block), &mut |body, again, leave| {
+            body.loops.push(Loop { again, leave: Vec::new() });
+            body.block(block);
+            if let Some(left) = body.loops.pop() {
+                leave.extend(left.leave);
+            }
+        });
+    }
+
+    fn exit(&mut self, exit: &Exit, span: Span) {
+        match exit {
+            Exit::Refuse(reason) => {
+                let reason = self.need(reason, &Type::Text);
+                self.emit(Operation::Refuse { reason });
+            }
+            Exit::Return(value) => self.return_value(value.as_ref(), span),
+            Exit::Break | Exit::Continue => {
+                let is_break = matches!(exit, Exit::Break);
+                let Some(again) = self.loops.last().map(|innermost| innermost.again) else {
+                    let word = if is_break { "break" } else { "continue" };
+                    self.report(Diagnostic::new(
+                        Code::OutsideLoop,
+                        span,
+                        format!("`{word}` outside of a loop"),
+                    ));
+                    return;
+                };
+                if !is_break {
+                    return self.jump_to(again);
+                }
+                let jump = self.jump();
+                if let Some(innermost) = self.loops.last_mut() {
+                    innermost.leave.push(jump);
+                }
+            }
+        }
+    }
+
+    fn return_value(&mut self, value: Option<&Expression>, span: Span) {
+        match (value, self.answer.clone()) {
+            (Some(value), Some(answer)) => {
+                let register = self.need(value, &answer);
+                self.emit(Operation::Return { value: Some(register) });
+            }
+            (None, None) => {
+                self.emit(Operation::Return { value: None });
+            }
+            (None, Some(Type::Broken)) => {}
+            (None, Some(answer)) => {
+                let kind = self.checker.name_of(&answer);
+                let message = format!("`{}` gives {kind}, and here it gives nothing", self.name);
+                self.report(Diagnostic::new(Code::Return, span, message).help("write `return …`"));
+            }
+            (Some(value), None) => {
+                let found = self.lower(value, None);
+                let kind = self.checker.name_of(&found.kind);
+                let message = format!("`{}` gives nothing", self.name);
+                let diagnostic =
+                    Diagnostic::new(Code::Return, value.span, message).label(format!("this is {kind}"));
+                self.report(diagnostic.help(format!("write `-> {kind}` before its `{{`, if it is an `on`")));
+            }
+        }
+    }
+
+    fn place_statement(&mut self, place: &Expression) {
+        if let ExpressionKind::Call { callee, arguments, query } = &*place.kind {
+            if let ExpressionKind::Field(value, method) = &*callee.kind {
+                return self.method(value, method, arguments);
+            }
+            if let ExpressionKind::Name(name) = &*callee.kind {
+                let word = Word { text: name.clone(), span: callee.span };
+                if let Some(signature) = self.checker.procedures.get(name).cloned() {
+                    if self.effect == Effect::Reads {
+                        return self.calls_procedure(&word);
+                    }
+                    if let Some(query) = query {
+                        self.report(Diagnostic::new(Code::Unexpected, query.span, "a `do` takes no query"));
+                    }
+                    let (first, count) = self.arguments(&word, arguments, &signature.fields, place.span);
+                    let out = self.register();
+                    self.emit(Operation::Call { function: signature.function, first, count, out });
+                    return;
+                }
+                let known = self.checker.functions.contains_key(name) || BUILT_IN.contains(&name.as_str());
+                if !known && !self.checker.inputs.contains_key(name) {
+                    let there: Vec<String> = self.checker.procedures.keys().cloned().collect();
+                    let message = format!("there is no `do {name}`");
+                    self.checker.unknown(Code::UnknownAction, &word, message, there, true);
+                    return;
+                }
+            }
+        }
+        let found = self.lower(place, None);
+        if found.kind != Type::Broken {
+            self.report(
+                Diagnostic::new(Code::NoEffect, place.span, "this does nothing")
+                    .label("a value that nobody takes")
+                    .help("give it a name with `let`, or leave it out"),
+            );
+        }
+    }
+
+    // let and var
+
+    fn let_statement(&mut self, fixed: bool, name: &Word, tree: Option<&TypeTree>, value: Option<&LetValue>) {
+        let depth = self.scope.len();
+        let slot = self.register();
+        let wanted = tree.map(|tree| self.checker.resolve(tree));
+        let copy_of = self.copied(value);
+        let mut operand = match value {
+            None => self.empty(fixed, name, wanted.as_ref()),
+            Some(LetValue::Expression(value)) => {
+                let mut found = self.lower(value, wanted.as_ref());
+                if wanted.is_none() {
+                    found.kind = self.told(found.kind, value.span);
+                }
+                self.fitted(found, wanted.as_ref(), value.span)
+            }
+            Some(LetValue::Change(change)) => {
+                let found = self.change(change);
+                self.fitted(found, wanted.as_ref(), change.span)
+            }
+            Some(LetValue::Else(value, otherwise)) => self.let_else(value, otherwise, wanted.as_ref()),
+        };
+        self.leave_scope(depth);
+        if !fixed {
+            operand.origin = None;
+        }
+        self.bind_operand(name, &operand, fixed, slot);
+        if let Some(binding) = self.scope.last_mut() {
+            binding.copy_of = copy_of;
+        }
+        self.release(slot.saturating_add(1));
+    }
+
+    fn fitted(&mut self, found: Operand, wanted: Option<&Type>, span: Span) -> Operand {
+        let Some(wanted) = wanted else { return found };
+        self.must_fit(&found.kind, wanted, span);
+        Operand { kind: wanted.clone(), ..found }
+    }
+
+    /// The field of a row that a `let` copies.
+    fn copied(&self, value: Option<&LetValue>) -> Option<String> {
+        let Some(LetValue::Expression(value)) = value else { return None };
+        let ExpressionKind::Field(inner, _) = &*value.kind else { return None };
+        let ExpressionKind::Name(name) = &*inner.kind else { return None };
+        match self.find(name)?.kind {
+            BindingKind::Row { .. } => Some(self.short(value.span)),
+            BindingKind::Value { .. } => None,
+        }
+    }
+
+    fn empty(&mut self, fixed: bool, name: &Word, wanted: Option<&Type>) -> Operand {
+        let initial = match wanted {
+            Some(Type::List(_)) => Some(Value::List(Arc::default())),
+            Some(Type::Optional(_) | Type::Broken) => Some(Value::None),
+            _ => None,
+        };
+        let (Some(initial), Some(wanted), false) = (initial, wanted, fixed) else {
+            let word = if fixed { "let" } else { "var" };
+            self.report(
+                Diagnostic::new(Code::Unexpected, name.span, format!("`{}` has no value", name.text))
+                    .help(format!("write `{word} {} = …`", name.text)),
+            );
+            return self.broken();
+        };
+        Operand { register: self.constant(initial), kind: wanted.clone(), origin: None }
+    }
+
+    fn let_else(&mut self, value: &Expression, otherwise: &Otherwise, wanted: Option<&Type>) -> Operand {
+        let depth = self.scope.len();
+        let hint = wanted.map(optional);
+        let found = self.lower(value, hint.as_ref());
+        self.leave_scope(depth);
+        let inner = match &found.kind {
+            Type::Optional(inner) => (**inner).clone(),
+            Type::Broken => Type::Broken,
+            other => {
+                self.nothing_to_else(&other.clone(), value.span);
+                Type::Broken
+            }
+        };
+        let inner = match wanted {
+            Some(wanted) => {
+                self.must_fit(&inner, wanted, value.span);
+                wanted.clone()
+            }
+            None => inner,
+        };
+        let out = self.register();
+        self.copy(found.register, out);
+        let none = self.jump_if_none(out);
+        let done = self.jump();
+        self.aim(none);
+        let mut origin = found.origin;
+        match otherwise {
+            Otherwise::Exit(exit, span) => self.exit(exit, *span),
+            Otherwise::Change(change) => {
+                let other = self.change(change);
+                self.must_fit(&other.kind, &inner, change.span);
+                self.copy(other.register, out);
+                origin = origin.filter(|origin| other.origin == Some(*origin));
+            }
+            Otherwise::Expression(expression) => {
+                let other = self.lower(expression, Some(&inner));
+                self.must_fit(&other.kind, &inner, expression.span);
+                self.copy(other.register, out);
+                origin = origin.filter(|origin| other.origin == Some(*origin));
+            }
+        }
+        self.aim(done);
+        Operand { register: out, kind: inner, origin }
+    }
+}

@@ -1,0 +1,353 @@
+//! The register code that functions are compiled to.
+//!
+//! Every operation is typed: the checker has proven what its registers hold, and nothing is decided by looking at a
+//! value. Each costs one operation of the budget, and those marked *by size* more.
+
+/// A register of the running function.
+pub type Register = u16;
+/// A cursor of the running function.
+pub type Cursor = u16;
+/// A place in the function's code.
+pub type Target = u32;
+
+/// How values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// bool, int, time, duration, enum
+    Word,
+    /// text, by Unicode scalar values
+    Text,
+    /// node, by its bytes
+    Node,
+    /// Anything else, part by part (*by size*); `none` first.
+    Deep,
+}
+
+/// Arithmetic on words, checked; division rounds towards minus infinity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// How a value is written into a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Written {
+    Int,
+    Bool,
+    Text,
+    Node,
+    Time,
+    Duration,
+    Enum(u32),
+}
+
+/// Functions on texts (*by size*).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TextFunction {
+    Lower,
+    Upper,
+    Trim,
+}
+
+/// What a cursor runs over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// The rows of a state list in key order, those with a key prefix if one is given.
+    Rows {
+        /// The list.
+        list: u32,
+        /// Holds the encoded prefix.
+        prefix: Option<Register>,
+    },
+    /// The rows whose indexed fields equal an encoded prefix, in key order.
+    Index {
+        /// The list.
+        list: u32,
+        /// The index of the list.
+        index: u16,
+        /// Holds the encoded fields.
+        prefix: Register,
+    },
+    /// A list's elements.
+    List(Register),
+    /// From an int to another, both included.
+    Range(Register, Register),
+}
+
+/// One operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "operands are named by what they are")]
+pub enum Operation {
+    Constant {
+        out: Register,
+        constant: u32,
+    },
+    Copy {
+        out: Register,
+        from: Register,
+    },
+    Now {
+        out: Register,
+    },
+    Me {
+        out: Register,
+    },
+
+    Jump {
+        to: Target,
+    },
+    JumpIf {
+        condition: Register,
+        to: Target,
+    },
+    JumpUnless {
+        condition: Register,
+        to: Target,
+    },
+    JumpIfNone {
+        value: Register,
+        to: Target,
+    },
+
+    Arithmetic {
+        operator: Arithmetic,
+        out: Register,
+        left: Register,
+        right: Register,
+    },
+    Negate {
+        out: Register,
+        from: Register,
+    },
+    Not {
+        out: Register,
+        from: Register,
+    },
+    IsNone {
+        out: Register,
+        from: Register,
+    },
+    Equal {
+        comparison: Comparison,
+        out: Register,
+        left: Register,
+        right: Register,
+    },
+    Less {
+        comparison: Comparison,
+        out: Register,
+        left: Register,
+        right: Register,
+    },
+
+    /// The value in a text's form.
+    Write {
+        written: Written,
+        out: Register,
+        from: Register,
+    },
+    /// The texts of `count` registers from `first`, one after the other (*by size*).
+    Join {
+        out: Register,
+        first: Register,
+        count: u16,
+    },
+    /// How many Unicode scalar values (*by size*).
+    TextLength {
+        out: Register,
+        from: Register,
+    },
+    TextFunction {
+        function: TextFunction,
+        out: Register,
+        from: Register,
+    },
+    /// Whether a text stands in another (*by size*).
+    TextContains {
+        out: Register,
+        text: Register,
+        part: Register,
+    },
+
+    /// A record of `count` registers from `first` (*by size*).
+    MakeRecord {
+        out: Register,
+        first: Register,
+        count: u16,
+    },
+    Field {
+        out: Register,
+        record: Register,
+        field: u16,
+    },
+    /// A copy of a record with one field changed (*by size*).
+    WithField {
+        out: Register,
+        record: Register,
+        field: u16,
+        value: Register,
+    },
+
+    MakeList {
+        out: Register,
+    },
+    /// At the end; *by size* when the list is shared.
+    Push {
+        list: Register,
+        value: Register,
+    },
+    ListLength {
+        out: Register,
+        list: Register,
+    },
+    /// The element at a place from 0, or none.
+    ListAt {
+        out: Register,
+        list: Register,
+        index: Register,
+    },
+    /// *By size.*
+    ListContains {
+        out: Register,
+        list: Register,
+        value: Register,
+    },
+    /// Sorts a list of records by their first `keys` fields, stably; bits of `descending` turn a key round (*by size*).
+    Sort {
+        list: Register,
+        keys: u16,
+        descending: u64,
+    },
+    /// Keeps at most so many elements.
+    Truncate {
+        list: Register,
+        length: Register,
+    },
+
+    /// Encodes the first fields of the list's key, or of one of its indexes, from registers.
+    MakeKey {
+        out: Register,
+        list: u32,
+        index: Option<u16>,
+        first: Register,
+        count: u16,
+    },
+    /// The key of a row; of none, none.
+    KeyOf {
+        out: Register,
+        list: u32,
+        row: Register,
+    },
+    /// The row at a key, or none; with the key none, none.
+    Row {
+        out: Register,
+        list: u32,
+        key: Register,
+    },
+    /// The row at a key; without one the event is refused.
+    RowThere {
+        out: Register,
+        list: u32,
+        key: Register,
+    },
+    HasRow {
+        out: Register,
+        list: u32,
+        key: Register,
+    },
+    /// Refuses the event if the key exists.
+    AddRow {
+        list: u32,
+        row: Register,
+    },
+    PutRow {
+        list: u32,
+        row: Register,
+    },
+    /// Removes nothing if nothing is there.
+    RemoveRow {
+        list: u32,
+        key: Register,
+    },
+    /// Without a row the event is refused.
+    SetField {
+        list: u32,
+        key: Register,
+        field: u16,
+        value: Register,
+    },
+    RowCount {
+        out: Register,
+        list: u32,
+    },
+    /// All rows as a list (*by size*).
+    AllRows {
+        out: Register,
+        list: u32,
+    },
+    LoadVariable {
+        out: Register,
+        list: u32,
+    },
+    StoreVariable {
+        list: u32,
+        value: Register,
+    },
+    /// A number that the list's key never had.
+    NextId {
+        out: Register,
+        list: u32,
+    },
+
+    Open {
+        cursor: Cursor,
+        over: Over,
+    },
+    /// The next element, or a jump when there is none. Rows that were removed since the opening are skipped, and each
+    /// is read as it is now.
+    Next {
+        cursor: Cursor,
+        out: Register,
+        done: Target,
+    },
+
+    Call {
+        function: u32,
+        first: Register,
+        count: u16,
+        out: Register,
+    },
+    Return {
+        value: Option<Register>,
+    },
+    /// Ends the event without a trace, with this text as the reason.
+    Refuse {
+        reason: Register,
+    },
+    Send {
+        output: u32,
+        first: Register,
+        count: u16,
+        to: Register,
+    },
+}
+
+/// The code of one function, handler or view.
+#[derive(Debug, Clone, Default)]
+pub struct Function {
+    /// For diagnostics.
+    pub name: String,
+    /// How many registers it needs; its arguments stand in the first ones.
+    pub registers: u16,
+    /// How many cursors it needs.
+    pub cursors: u16,
+    /// Its operations; the last one returns.
+    pub code: Vec<Operation>,
+}
