@@ -71,7 +71,7 @@ pub(super) async fn view<H: Handle>(
     let Query(arguments) = query.map_err(|error| Problem::shape(error.body_text()))?;
     let question = Arc::new(Question { app, view, arguments });
     if accepts(request.headers(), "text/event-stream") {
-        return events::stream(shared, question).await;
+        return events::stream(shared, question, request.extensions().get()).await;
     }
     Ok(json(look(&shared, &question).await?))
 }

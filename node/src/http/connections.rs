@@ -9,7 +9,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,13 +20,15 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use super::activity::Activity;
 use super::guard::{self, Caller};
 use super::limits::{
-    ACCEPT_PAUSE, BUFFER_BYTES_MAX, DRAIN_IDLE_TIMEOUT, DRAIN_TIMEOUT, HEAD_BYTES_MAX, HEAD_TIMEOUT,
+    ACCEPT_PAUSE, BUFFER_BYTES_MAX, CROWDED_IDLE_SPARED, CROWDED_PAUSE, CROWDED_TIMEOUT, DRAIN_IDLE_TIMEOUT,
+    DRAIN_TIMEOUT, HEAD_BYTES_MAX, HEAD_TIMEOUT,
 };
 use super::patience::Patient;
 use super::routes;
@@ -45,6 +46,7 @@ pub(super) async fn serve<H: Handle>(
     let token: Arc<str> = handle.token().into();
     let router = routes::router(handle, stopping.clone());
     let places = Arc::new(Semaphore::new(connections_max));
+    let crowded = Arc::new(Notify::new());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -52,7 +54,7 @@ pub(super) async fn serve<H: Handle>(
             biased;
             () = &mut shutdown => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &places, &crowded) => accepted,
         };
         // The address it came to: of several the node may have, the one that requests may name as their host.
         let local = stream.local_addr().unwrap_or(bound);
@@ -61,6 +63,7 @@ pub(super) async fn serve<H: Handle>(
             token: Arc::clone(&token),
             router: router.clone(),
             stopping: stopping.clone(),
+            crowded: Arc::clone(&crowded),
         };
         connections.spawn(connection.serve(stream, place));
     }
@@ -75,15 +78,24 @@ pub(super) async fn serve<H: Handle>(
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
+    crowded: &Notify,
 ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     loop {
-        let place = Arc::clone(places)
-            .acquire_owned()
-            .await
-            .expect("the semaphore is never closed: nothing calls close on it");
+        let place = free_place(places, crowded).await;
         match listener.accept().await {
             Ok((stream, remote)) => return (stream, remote, place),
             Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// Waits for a place. While there is none, connections that do nothing are asked to leave.
+async fn free_place(places: &Arc<Semaphore>, crowded: &Notify) -> OwnedSemaphorePermit {
+    let mut place = pin!(Arc::clone(places).acquire_owned());
+    loop {
+        match timeout(CROWDED_PAUSE, place.as_mut()).await {
+            Ok(place) => return place.expect("the semaphore is never closed: nothing calls close on it"),
+            Err(_) => crowded.notify_waiters(),
         }
     }
 }
@@ -94,22 +106,22 @@ struct Connection {
     token: Arc<str>,
     router: Router,
     stopping: watch::Receiver<()>,
+    crowded: Arc<Notify>,
 }
 
 impl Connection {
     async fn serve(self, stream: TcpStream, place: OwnedSemaphorePermit) {
-        let Connection { caller, token, router, mut stopping } = self;
+        let Connection { caller, token, router, mut stopping, crowded } = self;
         // Only a matter of speed: an answer is right without it.
         let _ = stream.set_nodelay(true);
-        let under_way = Arc::new(AtomicUsize::new(0));
-        let requests = Arc::clone(&under_way);
+        let activity = Activity::new();
+        let of_requests = activity.clone();
         let service = service_fn(move |request: Request<Incoming>| {
-            let request_under_way = UnderWay::new(&requests);
-            let router = router.clone();
-            let token = Arc::clone(&token);
+            let (router, token, activity) = (router.clone(), Arc::clone(&token), of_requests.clone());
             async move {
-                let response = answer(request, caller, &token, router).await;
-                drop(request_under_way);
+                activity.begin_answer();
+                let response = answer(request, caller, &token, &activity, router).await;
+                activity.end_answer();
                 Ok::<Response, Infallible>(response)
             }
         });
@@ -120,12 +132,21 @@ impl Connection {
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(Patient::new(stream)), service));
-        tokio::select! {
-            // A broken connection is the client's affair; nobody is left to be told.
-            _ = connection.as_mut() => return,
-            _ = stopping.changed() => connection.as_mut().graceful_shutdown(),
-        }
-        let patience = if under_way.load(Ordering::Relaxed) > 0 { DRAIN_TIMEOUT } else { DRAIN_IDLE_TIMEOUT };
+        let patience = loop {
+            tokio::select! {
+                // A broken connection is the client's affair; nobody is left to be told.
+                _ = connection.as_mut() => return,
+                _ = stopping.changed() => {
+                    break if activity.is_answering() { DRAIN_TIMEOUT } else { DRAIN_IDLE_TIMEOUT };
+                }
+                () = crowded.notified() => {
+                    if activity.is_idle_for(CROWDED_IDLE_SPARED) {
+                        break CROWDED_TIMEOUT;
+                    }
+                }
+            }
+        };
+        connection.as_mut().graceful_shutdown();
         finish(poll_fn(|context| connection.as_mut().poll(context)), patience).await;
         drop(place);
     }
@@ -139,7 +160,14 @@ async fn finish<T>(connection: impl Future<Output = T>, patience: Duration) {
     }
 }
 
-async fn answer(request: Request<Incoming>, caller: Caller, token: &str, router: Router) -> Response {
+async fn answer(
+    mut request: Request<Incoming>,
+    caller: Caller,
+    token: &str,
+    activity: &Activity,
+    router: Router,
+) -> Response {
+    request.extensions_mut().insert(activity.clone());
     let mut response = match guard::admit(&request, caller, token) {
         Err(problem) => problem.into_response(),
         Ok(()) => match TowerToHyperService::new(router).call(request).await {
@@ -149,22 +177,6 @@ async fn answer(request: Request<Incoming>, caller: Caller, token: &str, router:
     };
     guard::protect(response.headers_mut());
     response
-}
-
-/// Counts a request from its headers to its answer's.
-struct UnderWay(Arc<AtomicUsize>);
-
-impl UnderWay {
-    fn new(count: &Arc<AtomicUsize>) -> UnderWay {
-        count.fetch_add(1, Ordering::Relaxed);
-        UnderWay(Arc::clone(count))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use super::activity::{Activity, Streaming};
 use super::apps::{Question, look};
 use super::limits::{EVENT_KEEP_ALIVE, RETRY_AFTER_SECONDS};
 use super::problem::Problem;
@@ -24,6 +25,7 @@ struct Watching<H> {
     published: watch::Receiver<u64>,
     stopping: watch::Receiver<()>,
     told: Told,
+    _streaming: Option<Streaming>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -37,6 +39,7 @@ enum Told {
 pub(super) async fn stream<H: Handle>(
     shared: Arc<Shared<H>>,
     question: Arc<Question>,
+    activity: Option<&Activity>,
 ) -> Result<Response, Problem> {
     let place = Arc::clone(&shared.event_streams).try_acquire_owned().map_err(|_| {
         Problem::full("as many event streams are open as the node keeps", RETRY_AFTER_SECONDS)
@@ -49,7 +52,9 @@ pub(super) async fn stream<H: Handle>(
     let first = look(&shared, &question).await?;
     let stopping = shared.stopping.clone();
     let told = Told::Nothing { first };
-    let watching = Watching { shared, question, published, stopping, told, _place: place };
+    let streaming = activity.map(Activity::begin_stream);
+    let watching =
+        Watching { shared, question, published, stopping, told, _streaming: streaming, _place: place };
     let events = stream::unfold(watching, |watching| watching.next());
     let keep_alive = KeepAlive::new().interval(EVENT_KEEP_ALIVE).text("alive");
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())

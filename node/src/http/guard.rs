@@ -146,3 +146,47 @@ pub(super) fn protect(headers: &mut HeaderMap) {
     // State changes with every event; pages and styles come from memory and are as quick as a cache.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+
+    /// The local and the remote end, the named host, the token: whether it is let in, or the status.
+    #[test]
+    fn from_here_and_from_elsewhere() {
+        for (local, remote, host, token, expected) in [
+            ("127.0.0.1:80", "127.0.0.1:5", "localhost", "", 200),
+            ("127.0.0.1:80", "127.0.0.1:5", "127.0.0.1", "", 200),
+            ("127.0.0.1:80", "127.0.0.1:5", "[::1]", "", 200),
+            ("127.0.0.1:80", "127.0.0.1:5", "evil.example", "", 421),
+            ("127.0.0.1:80", "127.0.0.1:5", "", "", 400),
+            ("[::1]:7000", "[::1]:5", "[::1]:7000", "", 200),
+            ("[::1]:7000", "[::1]:5", "[::1]", "", 421),
+            ("[::ffff:127.0.0.1]:7000", "[::ffff:127.0.0.1]:5", "127.0.0.1:7000", "", 200),
+            ("192.0.2.1:7000", "192.0.2.9:5", "192.0.2.1:7000", "", 401),
+            ("192.0.2.1:7000", "192.0.2.9:5", "192.0.2.1:7000", "Bearer other", 401),
+            ("192.0.2.1:7000", "192.0.2.9:5", "192.0.2.1:7000", "Bearer right", 200),
+            ("192.0.2.1:7000", "192.0.2.9:5", "192.0.2.2:7000", "Bearer right", 421),
+            ("[::ffff:192.0.2.1]:7000", "[::ffff:192.0.2.9]:5", "192.0.2.1:7000", "Bearer right", 200),
+        ] {
+            let caller = Caller { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
+            let request = Request::builder()
+                .uri("/notes/all")
+                .header(header::HOST, host)
+                .header(header::AUTHORIZATION, token)
+                .body(())
+                .unwrap();
+            let status =
+                admit(&request, caller, "right").map_or_else(|problem| problem.status.as_u16(), |()| 200);
+            assert_eq!(status, expected, "{local} {remote} {host} {token}");
+        }
+    }
+
+    #[test]
+    fn an_empty_token_lets_nobody_in() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer "));
+        assert!(!is_authorized(&headers, ""));
+    }
+}

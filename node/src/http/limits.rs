@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Connections open at once. Half of the usual limit of 1024 open files, so that the log and the links never go
-/// without; who comes later waits in the system's queue and costs the node nothing.
+/// without; who comes later waits in the system's queue and costs the node nothing, while the idle make place.
 pub(super) const CONNECTIONS_MAX: usize = 512;
 
 /// Event streams open at once. They last for hours, so they may not take every connection from the requests.
@@ -51,6 +51,16 @@ pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a connection without a request under way has for writing out its last answer once the node stops.
 pub(super) const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// While clients wait for a place: how often those who do nothing are asked to leave.
+pub(super) const CROWDED_PAUSE: Duration = Duration::from_millis(100);
+
+/// While clients wait for a place: who has done nothing for this long has to leave. A client that means to ask does so
+/// within a round trip.
+pub(super) const CROWDED_IDLE_SPARED: Duration = Duration::from_secs(1);
+
+/// What one who has to leave gets for taking the last of an answer.
+pub(super) const CROWDED_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Before accepting is tried again after an error (no file descriptors left, mostly).
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -7,6 +7,7 @@
 //! | part | does |
 //! | --- | --- |
 //! | `connections` | accepts so many at once, times out the slow, drains at the end |
+//! | `activity` | what a connection is doing |
 //! | `patience` | a socket whose reader may be slow, but not for ever |
 //! | `guard` | refuses requests for other hosts, from other origins and from other machines; the answer's headers |
 //! | `routes` | the paths |
@@ -17,6 +18,7 @@
 //! | `problem` | every answer that is not a success |
 //! | `limits` | every bound, with its reason |
 
+mod activity;
 mod apps;
 mod body;
 mod connections;
