@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use link::{Command, Effect, Endpoint, Peer, WindowFull};
+use link::command::Command;
+use link::{Effect, Endpoint, Peer, WindowFull};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use sealing::{Card, Identity, Run};

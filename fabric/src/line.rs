@@ -9,7 +9,8 @@ use std::fmt;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use link::{Command, PeerStatus};
+use link::PeerStatus;
+use link::command::Command;
 use sealing::NodeId;
 
 use crate::clock::Waker;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use link::{Command, Declaration, Effect, Peer, Record, StreamId};
+use link::command::Command;
+use link::{Declaration, Effect, Peer, Record, StreamId};
 use sealing::memo::PLACE_BYTES;
 use sealing::{Identity, NodeId, Run, Tag};
 
