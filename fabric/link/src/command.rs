@@ -83,10 +83,7 @@ pub enum WindowFull {
         bytes: usize,
     },
     /// The record is larger than any record may be.
-    #[error(
-        "the record has {bytes} bytes, at most {} are carried",
-        crate::limits::RECORD_BYTES_MAX
-    )]
+    #[error("the record has {bytes} bytes, at most {} are carried", crate::limits::RECORD_BYTES_MAX)]
     TooLarge {
         /// Its bytes.
         bytes: usize,

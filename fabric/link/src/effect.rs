@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sealing::{Card, NodeId, Tag};
 
 use crate::command::{Declaration, StreamId};
+use crate::fault::PeerMisbehaved;
 use crate::time::Time;
 
 /// One thing to be done, in the order of `poll_effect`.
@@ -132,10 +133,8 @@ pub enum DownReason {
     NoCard,
     /// It does not answer at any known address.
     Silent,
-    /// It answered in a way that cannot be verified.
-    BadAnswer,
-    /// It broke the protocol under proven keys; the link was ended and starts anew.
-    Misbehaved,
+    /// It heard a later start of this node: this one was set back in time, or there is a copy of it.
+    Behind,
 }
 
 impl fmt::Display for DownReason {
@@ -144,8 +143,9 @@ impl fmt::Display for DownReason {
             DownReason::NoAddress => "no address of it is known",
             DownReason::NoCard => "its card is not held, and there is no ticket to fetch it by",
             DownReason::Silent => "it does not answer at any known address",
-            DownReason::BadAnswer => "its answer could not be verified",
-            DownReason::Misbehaved => "it broke the protocol",
+            DownReason::Behind => {
+                "it heard a later start of this node: this one is a restored or copied folder"
+            }
         })
     }
 }
@@ -170,4 +170,6 @@ pub struct PeerStatus {
     pub address: Option<SocketAddr>,
     /// When a packet of it last opened, if one did in this process.
     pub last_heard: Option<Time>,
+    /// The last thing that it did wrong under proven keys in this process.
+    pub fault: Option<PeerMisbehaved>,
 }

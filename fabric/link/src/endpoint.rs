@@ -1,100 +1,346 @@
-//! The endpoint: routes datagrams to links, and is the only public way in.
-#![allow(clippy::unimplemented)]
+//! The endpoint: routes datagrams to links, and is the only way in.
+//!
+//! Getters, commands, `handle_*` and `poll_*`; every call ends with the link's timer and routes brought up to date. What
+//! comes from nobody known costs a place in a fixed table or a token of a bucket, and nothing that stays.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::net::SocketAddr;
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use sealing::NodeId;
+use sealing::hello::open_hello;
 
+use crate::bucket::Bucket;
 use crate::command::{Config, Declaration, Peer, Record, StreamId, WindowFull};
+use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
+use crate::greet::NOT_A_PEER;
+use crate::hello::{Piece, Reassembly};
+use crate::limits::{
+    HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND, HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX,
+    STRANGERS_PER_SECOND,
+};
+use crate::link::{Link, Turn};
+use crate::receive::Arrival;
 use crate::time::Time;
 
 /// The links of one node.
 pub struct Endpoint {
     config: Config,
+    rng: ChaCha20Rng,
+    links: BTreeMap<NodeId, Link>,
+    /// Ids in packets that come, ids in packets that went (for hints), keys of hellos that were accepted.
+    routes: BTreeMap<[u8; 8], NodeId>,
+    timers: BTreeSet<(Time, NodeId)>,
+    effects: VecDeque<Effect>,
+    reassembly: Reassembly,
+    known_addresses: HashSet<SocketAddr>,
+    /// Peers removed in this process: a memo of before is not taken again, since this run used its keys.
+    removed: BTreeSet<NodeId>,
+    hellos_of_peers: Bucket,
+    hellos_of_others: Bucket,
+    hints: Bucket,
+    strangers: Bucket,
 }
 
 impl Endpoint {
     /// An endpoint without peers. The start count in `config.run` is synced by then.
     pub fn new(config: Config) -> Endpoint {
-        Endpoint { config }
+        Endpoint {
+            rng: ChaCha20Rng::from_seed(config.entropy),
+            config,
+            links: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            effects: VecDeque::new(),
+            reassembly: Reassembly::default(),
+            known_addresses: HashSet::new(),
+            removed: BTreeSet::new(),
+            hellos_of_peers: Bucket::per_second(HELLOS_OF_PEERS_PER_SECOND),
+            hellos_of_others: Bucket::per_second(HELLOS_OF_OTHERS_PER_SECOND),
+            hints: Bucket::per_second(HINTS_PER_SECOND),
+            strangers: Bucket::per_second(STRANGERS_PER_SECOND),
+        }
     }
 
-    /// Adds a peer, or takes newer addresses or a newer card of one that is there.
-    pub fn add_peer(&mut self, _now: Time, _peer: Peer) {
-        unimplemented!()
+    /// Runs `act` on the link of a peer, and brings timers and routes up to date.
+    fn with<T>(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        act: impl FnOnce(&mut Link, &mut Turn<'_>) -> T,
+    ) -> Option<T> {
+        let link = self.links.get_mut(&node)?;
+        let mut effects = Vec::new();
+        let mut turn = Turn { now, me: &self.config, rng: &mut self.rng, effects: &mut effects };
+        let result = act(link, &mut turn);
+        for effect in &effects {
+            if let Effect::Address { address, .. } = effect {
+                remember(&mut self.known_addresses, *address);
+            }
+        }
+        self.effects.extend(effects);
+        self.refresh(node);
+        Some(result)
+    }
+
+    fn refresh(&mut self, node: NodeId) {
+        let Some(link) = self.links.get_mut(&node) else { return };
+        let at = link.next_timeout();
+        if link.armed != at {
+            if let Some(before) = link.armed {
+                self.timers.remove(&(before, node));
+            }
+            if let Some(at) = at {
+                self.timers.insert((at, node));
+            }
+            link.armed = at;
+        }
+        let sessions = [&link.current, &link.pending].into_iter().flatten();
+        let mut routes: Vec<[u8; 8]> = sessions.flat_map(|session| [session.id_in, session.id_out]).collect();
+        routes.extend(link.answer.as_ref().map(|answer| answer.key));
+        if link.routes != routes {
+            for route in &link.routes {
+                self.routes.remove(route);
+            }
+            for route in &routes {
+                self.routes.insert(*route, node);
+            }
+            link.routes = routes;
+        }
+    }
+
+    /// Adds a peer, or takes newer addresses or a newer card of one that is there. A memo counts only the first time.
+    pub fn add_peer(&mut self, now: Time, peer: Peer) {
+        let node = peer.node;
+        if node == self.config.identity.id() {
+            return;
+        }
+        for address in &peer.addresses {
+            remember(&mut self.known_addresses, *address);
+        }
+        if !self.links.contains_key(&node) {
+            let mut link = Link::new(node);
+            if let Some(place) = peer.memo.as_ref().filter(|_| !self.removed.contains(&node)) {
+                link.restore(place, &self.config);
+            }
+            self.links.insert(node, link);
+        }
+        self.with(now, node, |link, turn| {
+            link.update(&peer, turn.now);
+            link.pump(turn);
+        });
     }
 
     /// Ends the link to a peer at once and forgets it.
-    pub fn remove_peer(&mut self, _node: NodeId) {
-        unimplemented!()
+    pub fn remove_peer(&mut self, node: NodeId) {
+        let Some(mut link) = self.links.remove(&node) else { return };
+        let mut effects = Vec::new();
+        link.close(node, &mut effects);
+        self.effects.extend(effects);
+        if let Some(at) = link.armed {
+            self.timers.remove(&(at, node));
+        }
+        for route in &link.routes {
+            self.routes.remove(route);
+        }
+        self.removed.insert(node);
     }
 
-    /// Names a stream of ours before its first record in this process.
-    pub fn declare(&mut self, _now: Time, _peer: NodeId, _declaration: Declaration) {
-        unimplemented!()
+    /// Names a stream of ours before its first record in this process. A stream that is declared already stays as it is.
+    pub fn declare(&mut self, now: Time, peer: NodeId, declaration: Declaration) {
+        self.with(now, peer, |link, _| link.conversation.declare(declaration));
     }
 
     /// Sends a record of a declared stream.
-    pub fn send(&mut self, _now: Time, _peer: NodeId, _record: Record) -> Result<(), WindowFull> {
-        unimplemented!()
+    ///
+    /// # Errors
+    /// [`WindowFull`]: nothing was taken.
+    pub fn send(&mut self, now: Time, peer: NodeId, record: Record) -> Result<(), WindowFull> {
+        self.with(now, peer, |link, turn| {
+            link.conversation.send(record)?;
+            link.pump(turn);
+            Ok(())
+        })
+        .unwrap_or(Err(WindowFull::NoPeer))
     }
 
     /// All of a peer's stream up to `upto` is committed and synced here; `refusals` are those of it not settled yet.
+    /// A number above what was handed over in this pair of runs is ignored: what is meant was not compared yet.
     pub fn stored(
         &mut self,
-        _now: Time,
-        _peer: NodeId,
-        _stream: StreamId,
-        _upto: u64,
-        _refusals: Vec<(u64, String)>,
+        now: Time,
+        peer: NodeId,
+        stream: StreamId,
+        upto: u64,
+        refusals: Vec<(u64, String)>,
     ) {
-        unimplemented!()
+        self.with(now, peer, |link, turn| {
+            link.conversation.stored(stream, upto, refusals);
+            link.pump(turn);
+        });
     }
 
     /// Record `number` of a peer's stream cannot be taken now: the receive cursor goes back to it.
-    pub fn waiting(&mut self, _now: Time, _peer: NodeId, _stream: StreamId, _number: u64, _reason: String) {
-        unimplemented!()
+    pub fn waiting(&mut self, now: Time, peer: NodeId, stream: StreamId, number: u64, reason: String) {
+        self.with(now, peer, |link, turn| {
+            link.conversation.waiting(stream, number, reason);
+            link.pump(turn);
+        });
     }
 
     /// An app came, or came back: streams that wait for it are asked for again.
-    pub fn ready(&mut self, _now: Time, _app: &str) {
-        unimplemented!()
+    pub fn ready(&mut self, now: Time, app: &str) {
+        let nodes: Vec<NodeId> = self.links.keys().copied().collect();
+        for node in nodes {
+            self.with(now, node, |link, turn| {
+                if link.conversation.ready(app) {
+                    link.pump(turn);
+                }
+            });
+        }
     }
 
-    /// The sender of a stream was set back in time: nothing of it is applied any more.
-    pub fn forked(&mut self, _now: Time, _peer: NodeId, _stream: StreamId) {
-        unimplemented!()
+    /// The sender of a stream was set back in time: nothing of it is applied any more, and it is told so once it is
+    /// proven to be there.
+    pub fn forked(&mut self, now: Time, peer: NodeId, stream: StreamId) {
+        self.with(now, peer, |link, turn| {
+            link.conversation.forked(stream);
+            link.pump(turn);
+        });
     }
 
     /// Our rows of a stream are gone up to `upto`, the events that told the app committed.
-    pub fn settled(&mut self, _now: Time, _peer: NodeId, _stream: StreamId, _upto: u64) {
-        unimplemented!()
+    pub fn settled(&mut self, now: Time, peer: NodeId, stream: StreamId, upto: u64) {
+        self.with(now, peer, |link, turn| {
+            link.conversation.settled(stream, upto);
+            link.pump(turn);
+        });
     }
 
-    /// A datagram came.
-    pub fn handle_datagram(&mut self, _now: Time, _from: SocketAddr, _bytes: &[u8]) {
-        unimplemented!()
+    /// A datagram came. Any bytes do.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
+        let Ok(parsed) = datagram::parse(bytes) else { return };
+        let arrival = Arrival { from, bytes: bytes.len() };
+        match parsed {
+            Datagram::Hello { key, index, count, piece } => {
+                self.on_hello_piece(now, &Piece { from, key, index, count, bytes: piece });
+            }
+            Datagram::Answer { key, bytes } => self.on_answer(now, key, bytes, from),
+            Datagram::Packet(sealed) => match self.routes.get(&sealed.id).copied() {
+                Some(node) => {
+                    self.with(now, node, |link, turn| link.on_packet(&sealed, arrival, turn));
+                }
+                None => self.hint(now, &sealed, from),
+            },
+            Datagram::Hail { run, sealed } => match self.routes.get(&sealed.id).copied() {
+                Some(node) => {
+                    self.with(now, node, |link, turn| link.on_hail(run, &sealed, arrival, turn));
+                }
+                None => self.hint(now, &sealed, from),
+            },
+            Datagram::Hint { id, cause } => {
+                if let Some(node) = self.routes.get(&id).copied() {
+                    self.with(now, node, |link, turn| link.on_hint(id, cause, turn));
+                }
+            }
+            Datagram::CardRequest { hash, index } => self.on_card_request(hash, index, from),
+            Datagram::CardAnswer { hash, index, count, piece } => {
+                self.on_card_answer(now, &hash, (index, count), piece);
+            }
+        }
+    }
+
+    /// Tells the sender of a packet that its link is not known here: with less than it sent, and not too often.
+    fn hint(&mut self, now: Time, sealed: &Sealed<'_>, from: SocketAddr) {
+        if let Some(bytes) = datagram::hint(sealed)
+            && self.hints.take(now)
+        {
+            self.effects.push_back(Effect::Datagram { to: from, bytes });
+        }
+    }
+
+    fn on_hello_piece(&mut self, now: Time, piece: &Piece<'_>) {
+        let (from, key) = (piece.from, piece.key);
+        let Some(hello) = self.reassembly.take(piece, &mut self.rng) else { return };
+        if let Some(node) = self.routes.get(&key).copied() {
+            self.with(now, node, |link, turn| link.on_hello_again(from, hello.len(), turn));
+            return;
+        }
+        let known = self.known_addresses.contains(&from);
+        let bucket = if known { &mut self.hellos_of_peers } else { &mut self.hellos_of_others };
+        if !bucket.take(now) {
+            return;
+        }
+        let Ok(opened) = open_hello(&self.config.identity, &self.config.card, &hello) else { return };
+        if self.links.contains_key(&opened.node) {
+            let size = (key, hello.len());
+            self.with(now, opened.node, |link, turn| link.on_hello(&opened, size, from, turn));
+            return;
+        }
+        let bytes = datagram::answer(key, &opened.decline(NOT_A_PEER));
+        self.effects.push_back(Effect::Datagram { to: from, bytes });
+        if self.strangers.take(now) {
+            self.effects.push_back(Effect::Stranger { node: opened.node });
+        }
+    }
+
+    fn on_answer(&mut self, now: Time, key: [u8; 8], bytes: &[u8], from: SocketAddr) {
+        let said = |link: &Link| link.said.as_ref().is_some_and(|said| said.key == key);
+        let node = self.links.iter().find(|(_, link)| said(link)).map(|(node, _)| *node);
+        if let Some(node) = node {
+            self.with(now, node, |link, turn| link.on_answer(key, bytes, from, turn));
+        }
+    }
+
+    /// Anybody who has the ticket may have the card; nothing is kept of the request.
+    fn on_card_request(&mut self, hash: [u8; 32], index: u8, from: SocketAddr) {
+        let card = &self.config.card;
+        if card.hash() == hash
+            && let Some(bytes) = datagram::card_answer(hash, index, card.bytes())
+        {
+            self.effects.push_back(Effect::Datagram { to: from, bytes });
+        }
+    }
+
+    fn on_card_answer(&mut self, now: Time, hash: &[u8; 32], place: (u8, u8), piece: &[u8]) {
+        let asks = |link: &Link| link.fetch.is_some() && link.card_hash == Some(*hash);
+        let node = self.links.iter().find(|(_, link)| asks(link)).map(|(node, _)| *node);
+        if let Some(node) = node {
+            self.with(now, node, |link, turn| link.on_card(hash, place, piece, turn));
+        }
     }
 
     /// The time of `next_timeout` came.
-    pub fn handle_timeout(&mut self, _now: Time) {
-        unimplemented!()
+    pub fn handle_timeout(&mut self, now: Time) {
+        let due: Vec<NodeId> =
+            self.timers.iter().take_while(|(at, _)| *at <= now).map(|(_, node)| *node).collect();
+        for node in due {
+            self.with(now, node, Link::handle_timeout);
+        }
     }
 
     /// The next effect, in order: a memo is on disk before any later effect is carried out.
     pub fn poll_effect(&mut self) -> Option<Effect> {
-        let _ = &self.config;
-        unimplemented!()
+        self.effects.pop_front()
     }
 
     /// When `handle_timeout` is to be called, if nothing else comes before.
     pub fn next_timeout(&self) -> Option<Time> {
-        unimplemented!()
+        self.timers.first().map(|(at, _)| *at)
     }
 
     /// What people may know of the link to a peer.
-    pub fn peer_status(&self, _node: NodeId) -> Option<PeerStatus> {
-        unimplemented!()
+    pub fn peer_status(&self, node: NodeId) -> Option<PeerStatus> {
+        self.links.get(&node).map(Link::status)
     }
+}
+
+/// Addresses of peers have a bucket of their own for hellos; a full table is forgotten, which costs precedence alone.
+fn remember(known: &mut HashSet<SocketAddr>, address: SocketAddr) {
+    if known.len() >= KNOWN_ADDRESSES_MAX {
+        known.clear();
+    }
+    known.insert(address);
 }

@@ -26,11 +26,7 @@ pub struct Heard {
 
 impl Default for Heard {
     fn default() -> Heard {
-        Heard {
-            number: 0,
-            tag: Tag([0; 8]),
-            refusals: BTreeMap::new(),
-        }
+        Heard { number: 0, tag: Tag([0; 8]), refusals: BTreeMap::new() }
     }
 }
 
@@ -77,10 +73,7 @@ impl Heard {
             _ if number == heard && tag != self.tag => Verdict::Forked,
             _ if number <= heard => Verdict::Duplicate,
             _ if number - heard == 1 => Verdict::Apply,
-            _ if number == declaration.oldest => Verdict::Gap {
-                from: heard + 1,
-                to: number - 1,
-            },
+            _ if number == declaration.oldest => Verdict::Gap { from: heard + 1, to: number - 1 },
             _ => Verdict::Duplicate,
         }
     }
@@ -109,11 +102,7 @@ mod tests {
     const B: Tag = Tag([2; 8]);
 
     fn check(heard: (u64, Tag), declared: (u64, Tag, u64), record: (u64, Tag), expected: Verdict) {
-        let heard = Heard {
-            number: heard.0,
-            tag: heard.1,
-            ..Heard::default()
-        };
+        let heard = Heard { number: heard.0, tag: heard.1, ..Heard::default() };
         let declaration = Declaration {
             stream: StreamId([7; 16]),
             from_app: "a".into(),

@@ -8,13 +8,16 @@ pub const DATAGRAM_BYTES_MAX: usize = 1_200;
 /// Bytes of a record. Larger ones are the business of an app: they cost the receiver this much memory a stream.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
 
+/// Bytes of a record that goes whole in one frame; larger ones go in pieces. With its declaration it fits a hail.
+pub const WHOLE_RECORD_BYTES_MAX: usize = 800;
+
 /// Records of a stream between send and outcome: a commit a millisecond at 250 records each is as fast as a store.
 pub const WINDOW_RECORDS: usize = 256;
 
 /// Bytes of a stream between send and outcome: 1 MiB fills 80 Mbit/s at 100 ms.
 pub const WINDOW_BYTES: usize = 1024 * 1024;
 
-/// Bytes of the name of an app. Long enough for a name, short enough that a declaration fits a datagram.
+/// Bytes of the name of an app. Long enough for a name, short enough that a declaration fits beside a record.
 pub const APP_NAME_BYTES_MAX: usize = 64;
 
 /// Bytes of a reason in a refusal or a wait: longer ones are cut (at a character) so that a frame fits a datagram.
@@ -26,5 +29,95 @@ pub const ADDRESSES_PER_PEER_MAX: usize = 8;
 /// Streams that a peer may declare to this node in a pair of runs: more than pairs of apps of two full nodes.
 pub const STREAMS_PER_PEER_MAX: usize = 256;
 
+/// Bytes of records that came before their turn, for all streams of a peer. What does not fit is not acknowledged.
+pub const REORDER_BYTES_PER_PEER_MAX: usize = 1024 * 1024;
+
+/// Large records that are put together at once for a peer: at most 2 MiB. Each is the next of its stream, so each ends.
+pub const ASSEMBLIES_PER_PEER_MAX: usize = 8;
+
+/// Ranges of packet numbers in an acknowledgement: as many as reordering makes, few enough to leave room for records.
+pub const ACK_RANGES_MAX: usize = 32;
+
+/// Ranges of received packet numbers kept; what is below the lowest counts as received.
+pub const RECEIVED_RANGES_MAX: usize = 64;
+
+/// Datagrams of a hello.
+pub const HELLO_PIECES_MAX: usize = 3;
+
+/// Hellos that are being put together, of all senders: 64 of 3 datagrams are 230 KiB. A full table loses a random one.
+pub const REASSEMBLY_ENTRIES_MAX: usize = 64;
+
+/// How much more may go to an unproven address than came from it (RFC 9000, section 8).
+pub const AMPLIFICATION_MAX: u64 = 3;
+
+/// Hellos opened a second for addresses of peers, and for all others: at 0.3 ms each a tenth and a twentieth of a core.
+pub const HELLOS_OF_PEERS_PER_SECOND: u64 = 300;
+/// See [`HELLOS_OF_PEERS_PER_SECOND`].
+pub const HELLOS_OF_OTHERS_PER_SECOND: u64 = 150;
+
+/// Hints a second: enough for a thousand links to be told within a minute, too few to be of use in a flood.
+pub const HINTS_PER_SECOND: u64 = 50;
+
+/// Strangers shown a second, at most.
+pub const STRANGERS_PER_SECOND: u64 = 1;
+
+/// Parallel hellos that hints may cause: one in this time for a peer, and three at once.
+pub const HINTED_HELLO_INTERVAL: Span = Span::seconds(10);
+/// See [`HINTED_HELLO_INTERVAL`].
+pub const HINTED_HELLOS_MAX: u64 = 3;
+
+/// Causes kept for comparison with a hint: a burst of probes and what went just before.
+pub const CAUSES_MAX: usize = 16;
+
+/// How long a receiver may hold back an acknowledgement (RFC 9000, 13.2.1).
+pub const ACK_DELAY_MAX: Span = Span::milliseconds(25);
+
+/// Round trip assumed before the first measurement (RFC 9002, 6.2.2).
+pub const ROUND_TRIP_INITIAL: Span = Span::milliseconds(333);
+
+/// Smallest time of any timer (RFC 9002, 6.1.2).
+pub const GRANULARITY: Span = Span::milliseconds(1);
+
+/// Packets acknowledged above a missing one before it counts as lost (RFC 9002, 6.1.1).
+pub const REORDERING_PACKETS: u64 = 3;
+
+/// Bytes of the first congestion window, and the smallest one (RFC 9002, 7.2).
+pub const CONGESTION_WINDOW_INITIAL: u64 = 10 * DATAGRAM_BYTES_MAX as u64;
+/// See [`CONGESTION_WINDOW_INITIAL`].
+pub const CONGESTION_WINDOW_MIN: u64 = 2 * DATAGRAM_BYTES_MAX as u64;
+/// Bytes in flight at most: what a receiver's reordering can hold of several streams, and a bound on what is kept sent.
+pub const CONGESTION_WINDOW_MAX: u64 = 4 * 1024 * 1024;
+
+/// The first wait for an answer to a hello, a hail or a request for a card: a round trip assumed, thrice.
+pub const ANSWER_INTERVAL_INITIAL: Span = Span::seconds(1);
+
 /// The longest time between two probes of a peer that does not answer.
 pub const PROBE_INTERVAL_MAX: Span = Span::seconds(60);
+
+/// Unanswered probes after which other addresses are tried, and the other side's hello is answered.
+pub const PROBES_BEFORE_CHANGE: u32 = 2;
+
+/// Unanswered probes after which a hello is said beside them: the memo of the peer may be lost and its hints with it.
+pub const PROBES_BEFORE_HELLO: u32 = 4;
+
+/// Bytes of a piece of a large record: with its frame it fits a packet beside an acknowledgement.
+pub const PIECE_BYTES: usize = 1_000;
+
+/// Records of a stream above the oldest unsettled one that are on the wire. Twice the window to an outcome: what has an
+/// outcome and is not settled when a node dies is sent again with all that the receiver may have heard above it.
+pub const WIRE_RECORDS: usize = 2 * WINDOW_RECORDS;
+
+/// Bytes of a stream above the oldest unsettled record that are on the wire; see [`WIRE_RECORDS`].
+pub const WIRE_BYTES: usize = 2 * WINDOW_BYTES;
+
+/// Datagrams of a card.
+pub const CARD_PIECES_MAX: usize = 2;
+
+/// Time between two hails that datagrams which do not open may cause on a link.
+pub const PROVOKED_HAIL_INTERVAL: Span = Span::milliseconds(100);
+
+/// Times that a hello is said for which nothing waits, before it is given up.
+pub const IDLE_HELLOS_MAX: u32 = 8;
+
+/// Addresses of peers that are kept for the sake of their hellos: more than a node has peers.
+pub const KNOWN_ADDRESSES_MAX: usize = 65_536;

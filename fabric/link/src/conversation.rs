@@ -1,0 +1,340 @@
+//! The streams of a link in both directions, and what of them is on its way: what a session carries.
+//!
+//! It belongs to one root and one pair of runs at a time and begins anew with another one. It must not know keys,
+//! addresses or how a session came to be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sealing::{NodeId, Run};
+
+use crate::command::{Declaration, Record, StreamId, WindowFull};
+use crate::effect::Effect;
+use crate::fault::PeerMisbehaved;
+use crate::frame::Frame;
+use crate::incoming::{Delivery, Held, Incoming};
+use crate::limits::STREAMS_PER_PEER_MAX;
+use crate::outgoing::Outgoing;
+use crate::recovery::{Content, Recovery};
+
+/// What a conversation belongs to: the id that packets to the peer carry, and the peer's run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) id: [u8; 8],
+    pub(crate) peer_run: Run,
+}
+
+/// The streams of a link.
+pub(crate) struct Conversation {
+    pub(crate) bound: Option<Bound>,
+    pub(crate) recovery: Recovery,
+    outgoing: BTreeMap<u64, Outgoing>,
+    handles: BTreeMap<StreamId, u64>,
+    next_handle: u64,
+    incoming: BTreeMap<u64, Incoming>,
+    held: Held,
+}
+
+impl Conversation {
+    pub(crate) fn new() -> Conversation {
+        Conversation {
+            bound: None,
+            recovery: Recovery::new(),
+            outgoing: BTreeMap::new(),
+            handles: BTreeMap::new(),
+            next_handle: 0,
+            incoming: BTreeMap::new(),
+            held: Held::default(),
+        }
+    }
+
+    /// Speaks under another root or in another pair of runs: all streams are declared and sent anew.
+    pub(crate) fn bind(&mut self, bound: Option<Bound>) {
+        if self.bound == bound && bound.is_some() {
+            return;
+        }
+        self.bound = bound;
+        self.recovery.restart();
+        self.outgoing.values_mut().for_each(Outgoing::new_pair);
+        self.incoming.clear();
+        self.held = Held::default();
+    }
+
+    pub(crate) fn declare(&mut self, declaration: Declaration) {
+        if self.handles.contains_key(&declaration.stream) || declaration.oldest == 0 {
+            return;
+        }
+        let handle = self.next_handle;
+        self.next_handle += 1;
+        self.handles.insert(declaration.stream, handle);
+        self.outgoing.insert(handle, Outgoing::new(handle, declaration));
+    }
+
+    pub(crate) fn send(&mut self, record: Record) -> Result<(), WindowFull> {
+        self.outgoing_of(record.stream).ok_or(WindowFull::NotDeclared)?.push(record)
+    }
+
+    fn outgoing_of(&mut self, stream: StreamId) -> Option<&mut Outgoing> {
+        self.outgoing.get_mut(self.handles.get(&stream)?)
+    }
+
+    pub(crate) fn settled(&mut self, stream: StreamId, upto: u64) {
+        if let Some(outgoing) = self.outgoing_of(stream) {
+            outgoing.settle(upto);
+        }
+    }
+
+    fn incoming_of(&mut self, stream: StreamId) -> Option<(&mut Incoming, &mut Held)> {
+        let incoming = self.incoming.values_mut().find(|incoming| incoming.declaration.stream == stream)?;
+        Some((incoming, &mut self.held))
+    }
+
+    pub(crate) fn stored(&mut self, stream: StreamId, upto: u64, refusals: Vec<(u64, String)>) {
+        if let Some((incoming, _)) = self.incoming_of(stream) {
+            incoming.store(upto, refusals);
+        }
+    }
+
+    pub(crate) fn waiting(&mut self, stream: StreamId, number: u64, reason: String) {
+        if let Some((incoming, held)) = self.incoming_of(stream) {
+            incoming.wait(number, reason, held);
+        }
+    }
+
+    pub(crate) fn forked(&mut self, stream: StreamId) {
+        if let Some((incoming, held)) = self.incoming_of(stream) {
+            incoming.fork(held);
+        }
+    }
+
+    /// An app came: its streams go on. Returns whether there was one.
+    pub(crate) fn ready(&mut self, app: &str) -> bool {
+        let mut any = false;
+        for incoming in self.incoming.values_mut().filter(|incoming| incoming.declaration.to_app == app) {
+            incoming.go_on();
+            any = true;
+        }
+        any
+    }
+
+    /// Whether something is to be said of the peer's streams; forks only to a peer that is proven to be there.
+    pub(crate) fn has_answers(&self, proven: bool) -> bool {
+        self.incoming.values().any(|incoming| incoming.wants(proven))
+    }
+
+    /// Whether records or `settled` wait, whoever is there.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.outgoing.values().any(Outgoing::wants)
+    }
+
+    /// Writes what is to be said of the peer's streams into a packet that may have `end` bytes of frames.
+    pub(crate) fn write_answers(
+        &mut self,
+        proven: bool,
+        out: &mut Vec<u8>,
+        end: usize,
+        contents: &mut Vec<Content>,
+    ) {
+        for (handle, incoming) in &mut self.incoming {
+            incoming.write(*handle, proven, out, end.saturating_sub(out.len()), contents);
+        }
+    }
+
+    /// Writes what is due of our own streams.
+    pub(crate) fn write_outgoing(&mut self, out: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
+        for outgoing in self.outgoing.values_mut() {
+            outgoing.write(out, end.saturating_sub(out.len()), contents);
+        }
+    }
+
+    pub(crate) fn acknowledged(&mut self, contents: &[Content]) {
+        for content in contents {
+            if let Some(outgoing) = outgoing_handle(content).and_then(|handle| self.outgoing.get_mut(&handle))
+            {
+                outgoing.acknowledged(content);
+            }
+        }
+    }
+
+    pub(crate) fn lost(&mut self, contents: &[Content]) {
+        for content in contents {
+            if let Some(outgoing) = outgoing_handle(content).and_then(|handle| self.outgoing.get_mut(&handle))
+            {
+                outgoing.lost(content);
+            }
+            if let Some(incoming) = incoming_handle(content).and_then(|handle| self.incoming.get_mut(&handle))
+            {
+                incoming.lost(content);
+            }
+        }
+    }
+
+    /// Whether a frame about streams may come now. Nothing changes.
+    pub(crate) fn check(&self, frame: &Frame<'_>) -> Result<(), PeerMisbehaved> {
+        match frame {
+            Frame::Declaration { handle, declaration } => self.check_declaration(*handle, declaration),
+            Frame::Stored { handle, .. }
+            | Frame::Waiting { handle, .. }
+            | Frame::Ready { handle, .. }
+            | Frame::Forked { handle }
+                if *handle >= self.next_handle =>
+            {
+                Err(PeerMisbehaved::UnknownStream(*handle))
+            }
+            Frame::Stored { handle, upto, .. } => {
+                self.outgoing.get(handle).map_or(Ok(()), |outgoing| outgoing.check_stored(*upto))
+            }
+            Frame::Waiting { handle, turn, number, .. } | Frame::Ready { handle, turn, number } => {
+                self.outgoing.get(handle).map_or(Ok(()), |outgoing| outgoing.check_turn(*turn, *number))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_declaration(&self, handle: u64, declaration: &Declaration) -> Result<(), PeerMisbehaved> {
+        let known = self.incoming.get(&handle);
+        let twice = match known {
+            Some(incoming) => incoming.declaration.stream != declaration.stream,
+            None => self.incoming.values().any(|incoming| incoming.declaration.stream == declaration.stream),
+        };
+        if twice {
+            return Err(PeerMisbehaved::DeclaredTwice(handle));
+        }
+        if known.is_none() && self.incoming.len() >= STREAMS_PER_PEER_MAX {
+            return Err(PeerMisbehaved::TooManyStreams);
+        }
+        Ok(())
+    }
+
+    /// Applies a frame about streams that was checked. False if it could not be kept: its packet is not acknowledged.
+    pub(crate) fn apply(&mut self, peer: NodeId, frame: &Frame<'_>, effects: &mut Vec<Effect>) -> bool {
+        match frame {
+            Frame::Declaration { handle, declaration } => {
+                self.on_declaration(peer, *handle, declaration, effects)
+            }
+            Frame::Records { handle, first, tag, payloads } => {
+                let Some(incoming) = self.incoming.get_mut(handle) else { return false };
+                let mut deliver = Vec::new();
+                let mut kept = true;
+                for (number, payload) in (*first..).zip(payloads) {
+                    kept &= incoming.take(number, *tag, payload, &mut self.held, &mut deliver);
+                }
+                hand_over(peer, &incoming.declaration, deliver, effects);
+                kept
+            }
+            Frame::Piece { handle, number, tag, total, offset, bytes } => {
+                let Some(incoming) = self.incoming.get_mut(handle) else { return false };
+                let mut deliver = Vec::new();
+                let record = (*number, *tag);
+                let kept =
+                    incoming.take_piece(record, (*total, *offset), bytes, &mut self.held, &mut deliver);
+                hand_over(peer, &incoming.declaration, deliver, effects);
+                kept
+            }
+            Frame::Settled { handle, upto } => {
+                let Some(incoming) = self.incoming.get_mut(handle) else { return false };
+                incoming.settle(*upto);
+                effects.push(Effect::Settled { peer, stream: incoming.declaration.stream, upto: *upto });
+                true
+            }
+            Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => {
+                self.on_answer(peer, frame, effects);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    fn on_declaration(
+        &mut self,
+        peer: NodeId,
+        handle: u64,
+        declaration: &Declaration,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        // Two declarations in one packet were checked before either was applied.
+        if self.check_declaration(handle, declaration).is_err() {
+            return false;
+        }
+        let news = match self.incoming.get_mut(&handle) {
+            Some(incoming) => incoming.declare_again(declaration.clone(), &mut self.held),
+            None => {
+                self.incoming.insert(handle, Incoming::new(declaration.clone()));
+                true
+            }
+        };
+        if news && declaration.oldest > 1 {
+            effects.push(Effect::Settled { peer, stream: declaration.stream, upto: declaration.oldest - 1 });
+        }
+        true
+    }
+
+    /// What the peer says of a stream of ours. One that is gone here was said of in vain.
+    fn on_answer(&mut self, peer: NodeId, frame: &Frame<'_>, effects: &mut Vec<Effect>) {
+        let (Frame::Stored { handle, .. }
+        | Frame::Waiting { handle, .. }
+        | Frame::Ready { handle, .. }
+        | Frame::Forked { handle }) = frame
+        else {
+            return;
+        };
+        if self.check(frame).is_err() {
+            return;
+        }
+        let Some(outgoing) = self.outgoing.get_mut(handle) else { return };
+        let stream = outgoing.declared().stream;
+        match frame {
+            Frame::Stored { upto, refusals, .. } if outgoing.stored(*upto) => {
+                let refusals =
+                    refusals.iter().map(|(number, reason)| (*number, (*reason).to_owned())).collect();
+                effects.push(Effect::Outcome { peer, stream, upto: *upto, refusals });
+            }
+            Frame::Waiting { turn, number, reason, .. } if outgoing.wait(*turn, *number) => {
+                effects.push(Effect::Waiting { peer, stream, number: *number, reason: (*reason).to_owned() });
+            }
+            Frame::Ready { turn, number, .. } => outgoing.go_on(*turn, *number),
+            Frame::Forked { .. } => {
+                self.outgoing.remove(handle);
+                self.handles.remove(&stream);
+                effects.push(Effect::Forked { peer, stream });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn hand_over(
+    peer: NodeId,
+    declaration: &Arc<Declaration>,
+    deliver: Vec<Delivery>,
+    effects: &mut Vec<Effect>,
+) {
+    effects.extend(deliver.into_iter().map(|Delivery { number, tag, payload }| Effect::Record {
+        peer,
+        declaration: declaration.clone(),
+        number,
+        tag,
+        payload,
+    }));
+}
+
+/// The stream of ours that a frame of ours was about.
+fn outgoing_handle(content: &Content) -> Option<u64> {
+    match content {
+        Content::Declaration { handle, .. }
+        | Content::Records { handle, .. }
+        | Content::Piece { handle, .. }
+        | Content::Settled { handle, .. } => Some(*handle),
+        _ => None,
+    }
+}
+
+/// The stream of the peer that a frame of ours was about.
+fn incoming_handle(content: &Content) -> Option<u64> {
+    match content {
+        Content::Stored { handle, .. } | Content::Turn { handle, .. } | Content::Forked { handle } => {
+            Some(*handle)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,295 @@
+//! The frames inside packets, hails and hellos: bytes to borrowed values and back (docs/link.md, "Frames").
+//!
+//! Decoding checks form alone; whether a frame fits the state of its link is checked before any frame is applied.
+
+use sealing::Tag;
+
+use crate::command::{Declaration, StreamId};
+use crate::fault::PeerMisbehaved;
+use crate::limits::{ACK_RANGES_MAX, APP_NAME_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::wire::{Reader, Truncated, put_slice, put_varint};
+
+const PADDING: u8 = 0x00;
+const PING: u8 = 0x01;
+const ACK: u8 = 0x02;
+const PATH_CHALLENGE: u8 = 0x03;
+const PATH_RESPONSE: u8 = 0x04;
+const CLOSE: u8 = 0x05;
+const HAILED: u8 = 0x06;
+const DECLARATION: u8 = 0x10;
+const RECORDS: u8 = 0x11;
+const PIECE: u8 = 0x12;
+const SETTLED: u8 = 0x13;
+const STORED: u8 = 0x20;
+const WAITING: u8 = 0x21;
+const READY: u8 = 0x22;
+const FORKED: u8 = 0x23;
+
+/// One frame, its texts and payloads borrowed from the packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame<'a> {
+    Padding,
+    Ping,
+    /// Inclusive ranges of packet numbers, the highest first; the delay in microseconds.
+    Ack {
+        ranges: Vec<(u64, u64)>,
+        delay: u64,
+    },
+    PathChallenge([u8; 8]),
+    PathResponse([u8; 8]),
+    Close,
+    /// The hail of this number was opened and its frames applied.
+    Hailed(u64),
+    Declaration {
+        handle: u64,
+        declaration: Declaration,
+    },
+    /// Whole records in a row, all with the same tag.
+    Records {
+        handle: u64,
+        first: u64,
+        tag: Tag,
+        payloads: Vec<&'a [u8]>,
+    },
+    Piece {
+        handle: u64,
+        number: u64,
+        tag: Tag,
+        total: u64,
+        offset: u64,
+        bytes: &'a [u8],
+    },
+    Settled {
+        handle: u64,
+        upto: u64,
+    },
+    Stored {
+        handle: u64,
+        upto: u64,
+        refusals: Vec<(u64, &'a str)>,
+    },
+    Waiting {
+        handle: u64,
+        turn: u64,
+        number: u64,
+        reason: &'a str,
+    },
+    Ready {
+        handle: u64,
+        turn: u64,
+        number: u64,
+    },
+    Forked {
+        handle: u64,
+    },
+}
+
+impl From<Truncated> for PeerMisbehaved {
+    fn from(_: Truncated) -> PeerMisbehaved {
+        PeerMisbehaved::MalformedFrame
+    }
+}
+
+impl Frame<'_> {
+    /// Whether a packet with this frame asks to be acknowledged.
+    pub(crate) fn is_eliciting(&self) -> bool {
+        !matches!(self, Frame::Padding | Frame::Ack { .. } | Frame::Close)
+    }
+
+    /// Whether a hello or a hail may carry this frame: what starts a link, and nothing about packet numbers.
+    pub(crate) fn may_be_first(&self) -> bool {
+        !matches!(self, Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close)
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Frame::Padding => out.push(PADDING),
+            Frame::Ping => out.push(PING),
+            Frame::Ack { ranges, delay } => encode_ack(out, ranges, *delay),
+            Frame::PathChallenge(data) => put(out, PATH_CHALLENGE, &[], data),
+            Frame::PathResponse(data) => put(out, PATH_RESPONSE, &[], data),
+            Frame::Close => out.push(CLOSE),
+            Frame::Hailed(number) => put(out, HAILED, &[*number], &[]),
+            Frame::Declaration { handle, declaration } => encode_declaration(out, *handle, declaration),
+            Frame::Records { handle, first, tag, payloads } => {
+                put(out, RECORDS, &[*handle, *first], &tag.0);
+                put_varint(out, payloads.len() as u64);
+                for payload in payloads {
+                    put_slice(out, payload);
+                }
+            }
+            Frame::Piece { handle, number, tag, total, offset, bytes } => {
+                put(out, PIECE, &[*handle, *number], &tag.0);
+                put_varint(out, *total);
+                put_varint(out, *offset);
+                put_slice(out, bytes);
+            }
+            Frame::Settled { handle, upto } => put(out, SETTLED, &[*handle, *upto], &[]),
+            Frame::Stored { handle, upto, refusals } => {
+                put(out, STORED, &[*handle, *upto, refusals.len() as u64], &[]);
+                for (number, reason) in refusals {
+                    put_varint(out, *number);
+                    put_slice(out, reason.as_bytes());
+                }
+            }
+            Frame::Waiting { handle, turn, number, reason } => {
+                put(out, WAITING, &[*handle, *turn, *number], &[]);
+                put_slice(out, reason.as_bytes());
+            }
+            Frame::Ready { handle, turn, number } => put(out, READY, &[*handle, *turn, *number], &[]),
+            Frame::Forked { handle } => put(out, FORKED, &[*handle], &[]),
+        }
+    }
+
+    /// Bytes of the encoded frame.
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out.len()
+    }
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, numbers: &[u64], raw: &[u8]) {
+    out.push(kind);
+    for number in numbers {
+        put_varint(out, *number);
+    }
+    out.extend_from_slice(raw);
+}
+
+/// As RFC 9000, 19.3: largest, delay, count of further ranges, length of the first, then gap and length of each.
+fn encode_ack(out: &mut Vec<u8>, ranges: &[(u64, u64)], delay: u64) {
+    let Some(((start, largest), rest)) = ranges.split_first() else { return };
+    put(out, ACK, &[*largest, delay, rest.len() as u64, largest - start], &[]);
+    let mut below = *start;
+    for (start, end) in rest {
+        put_varint(out, below - end - 2);
+        put_varint(out, end - start);
+        below = *start;
+    }
+}
+
+fn encode_declaration(out: &mut Vec<u8>, handle: u64, declaration: &Declaration) {
+    put(out, DECLARATION, &[handle], &declaration.stream.0);
+    put_varint(out, declaration.oldest);
+    put_varint(out, declaration.last);
+    out.extend_from_slice(&declaration.tag_before.0);
+    put_slice(out, declaration.from_app.as_bytes());
+    put_slice(out, declaration.to_app.as_bytes());
+}
+
+/// All frames of a packet, or what is wrong with it.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Frame<'_>>, PeerMisbehaved> {
+    let mut reader = Reader(bytes);
+    let mut frames = Vec::new();
+    while !reader.is_empty() {
+        match decode_one(&mut reader)? {
+            Frame::Padding => {}
+            frame => frames.push(frame),
+        }
+    }
+    if frames.is_empty() { Err(PeerMisbehaved::EmptyPacket) } else { Ok(frames) }
+}
+
+fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    Ok(match reader.byte()? {
+        PADDING => Frame::Padding,
+        PING => Frame::Ping,
+        ACK => decode_ack(reader)?,
+        PATH_CHALLENGE => Frame::PathChallenge(reader.array()?),
+        PATH_RESPONSE => Frame::PathResponse(reader.array()?),
+        CLOSE => Frame::Close,
+        HAILED => Frame::Hailed(reader.varint()?),
+        DECLARATION => decode_declaration(reader)?,
+        RECORDS => decode_records(reader)?,
+        PIECE => decode_piece(reader)?,
+        SETTLED => Frame::Settled { handle: reader.varint()?, upto: reader.varint()? },
+        STORED => decode_stored(reader)?,
+        WAITING => Frame::Waiting {
+            handle: reader.varint()?,
+            turn: reader.varint()?,
+            number: reader.varint()?,
+            reason: reader.text()?,
+        },
+        READY => Frame::Ready { handle: reader.varint()?, turn: reader.varint()?, number: reader.varint()? },
+        FORKED => Frame::Forked { handle: reader.varint()? },
+        kind => return Err(PeerMisbehaved::UnknownFrame(kind)),
+    })
+}
+
+fn decode_ack<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let (largest, delay) = (reader.varint()?, reader.varint()?);
+    let (count, first) = (reader.varint()?, reader.varint()?);
+    if count >= ACK_RANGES_MAX as u64 {
+        return Err(PeerMisbehaved::MalformedRanges);
+    }
+    let mut start = largest.checked_sub(first).ok_or(PeerMisbehaved::MalformedRanges)?;
+    let mut ranges = vec![(start, largest)];
+    for _ in 0..count {
+        let (gap, length) = (reader.varint()?, reader.varint()?);
+        let end = start.checked_sub(gap + 2).ok_or(PeerMisbehaved::MalformedRanges)?;
+        start = end.checked_sub(length).ok_or(PeerMisbehaved::MalformedRanges)?;
+        ranges.push((start, end));
+    }
+    Ok(Frame::Ack { ranges, delay })
+}
+
+fn decode_declaration<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let handle = reader.varint()?;
+    let stream = StreamId(reader.array()?);
+    let (oldest, last) = (reader.varint()?, reader.varint()?);
+    let tag_before = Tag(reader.array()?);
+    let (from_app, to_app) = (reader.text()?, reader.text()?);
+    let named = |name: &str| (1..=APP_NAME_BYTES_MAX).contains(&name.len());
+    if oldest == 0 || last < oldest - 1 || !named(from_app) || !named(to_app) {
+        return Err(PeerMisbehaved::MalformedDeclaration);
+    }
+    let (from_app, to_app) = (from_app.to_owned(), to_app.to_owned());
+    Ok(Frame::Declaration {
+        handle,
+        declaration: Declaration { stream, from_app, to_app, oldest, tag_before, last },
+    })
+}
+
+fn decode_records<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let (handle, first) = (reader.varint()?, reader.varint()?);
+    let tag = Tag(reader.array()?);
+    let count = reader.varint()?;
+    if first == 0 || count == 0 {
+        return Err(PeerMisbehaved::MalformedFrame);
+    }
+    let mut payloads = Vec::new();
+    for _ in 0..count {
+        payloads.push(reader.slice()?);
+    }
+    Ok(Frame::Records { handle, first, tag, payloads })
+}
+
+fn decode_piece<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let (handle, number) = (reader.varint()?, reader.varint()?);
+    let tag = Tag(reader.array()?);
+    let (total, offset) = (reader.varint()?, reader.varint()?);
+    let bytes = reader.slice()?;
+    if number == 0 || bytes.is_empty() {
+        return Err(PeerMisbehaved::MalformedFrame);
+    }
+    if total > RECORD_BYTES_MAX as u64 || offset.saturating_add(bytes.len() as u64) > total {
+        return Err(PeerMisbehaved::RecordTooLarge);
+    }
+    Ok(Frame::Piece { handle, number, tag, total, offset, bytes })
+}
+
+fn decode_stored<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let (handle, upto, count) = (reader.varint()?, reader.varint()?, reader.varint()?);
+    let mut refusals = Vec::new();
+    let mut before = 0;
+    for _ in 0..count {
+        let (number, reason) = (reader.varint()?, reader.text()?);
+        if number <= before || number > upto {
+            return Err(PeerMisbehaved::MalformedRefusals);
+        }
+        before = number;
+        refusals.push((number, reason));
+    }
+    Ok(Frame::Stored { handle, upto, refusals })
+}

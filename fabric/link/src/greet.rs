@@ -1,0 +1,272 @@
+//! Hellos of a link: said, answered, accepted, declined; and the card that one needs first.
+
+use std::net::SocketAddr;
+
+use sealing::hello::{Answer, HELLO_OVERHEAD_BYTES, OpenedHello, seal_hello};
+use sealing::memo::{HelloCounters, Role};
+
+use crate::card_fetch::CardFetch;
+use crate::datagram::{self, HELLO_PIECE_BYTES};
+use crate::effect::{DownReason, Effect, PeerState};
+use crate::frame::{self, Frame};
+use crate::hello::{Retry, Said, key_of};
+use crate::limits::{ANSWER_INTERVAL_INITIAL, HELLO_PIECES_MAX, IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE};
+use crate::link::{CachedAnswer, Link, Turn, Which};
+use crate::recovery::Content;
+use crate::session::{Session, Standing};
+
+/// Bytes of first frames that a hello has room for.
+const FIRST_FRAMES_BYTES: usize = HELLO_PIECES_MAX * HELLO_PIECE_BYTES - HELLO_OVERHEAD_BYTES;
+
+/// Reason of a decline: the initiator is not a peer of the responder.
+pub(crate) const NOT_A_PEER: u8 = 1;
+/// Reason of a decline: the hello, or the run of it, is not above what was heard: it is a replay, or the initiator was
+/// set back in time.
+pub(crate) const BEHIND: u8 = 2;
+
+impl Link {
+    /// Says a hello unless one is on its way; fetches the card first if it is not held.
+    pub(crate) fn greet(&mut self, turn: &mut Turn<'_>) {
+        if self.said.is_some() || self.fetch.is_some() {
+            return;
+        }
+        if self.path.address().is_none() {
+            self.down(DownReason::NoAddress, turn.effects);
+            return;
+        }
+        let Some(card) = self.card.clone() else {
+            match self.card_hash {
+                Some(hash) => self.fetch = Some(CardFetch::new(self.node, hash, turn.now)),
+                None => self.down(DownReason::NoCard, turn.effects),
+            }
+            self.on_fetch_timeout(turn);
+            return;
+        };
+        self.hello_wanted = false;
+        let first_frames = self.write_first_frames();
+        self.hello_sequence += 1;
+        let (bytes, pending) =
+            seal_hello(&turn.me.identity, &turn.me.run, self.hello_sequence, &card, &first_frames, turn.rng);
+        let key = key_of(&bytes);
+        let datagrams = datagram::hello(key, &bytes);
+        self.said = Some(Said { key, datagrams, pending, retry: Retry::due(turn.now), times: 0 });
+        self.on_hello_timeout(turn);
+    }
+
+    /// The first records, if no session carries them already.
+    fn write_first_frames(&mut self) -> Vec<u8> {
+        let mut frames = Vec::new();
+        self.said_contents.clear();
+        if self.speaking().is_none() {
+            self.conversation.bind(None);
+            self.conversation.write_outgoing(&mut frames, FIRST_FRAMES_BYTES, &mut self.said_contents);
+        }
+        if frames.is_empty() {
+            Frame::Ping.encode(&mut frames);
+        }
+        frames
+    }
+
+    /// Sends the hello again if it is time.
+    pub(crate) fn on_hello_timeout(&mut self, turn: &mut Turn<'_>) {
+        let idle = !self.has_work() && self.said_contents.is_empty();
+        let speaking = self.speaking().is_some();
+        let Some(said) = &mut self.said else { return };
+        if said.retry.at > turn.now {
+            return;
+        }
+        if idle && speaking && said.times >= IDLE_HELLOS_MAX {
+            self.said = None;
+            return;
+        }
+        let unanswered = said.times;
+        said.times = said.times.saturating_add(1);
+        said.retry.sent(turn.now);
+        let lost = !speaking || self.conversation.recovery.probes() >= PROBES_BEFORE_CHANGE;
+        if unanswered >= PROBES_BEFORE_CHANGE && lost {
+            self.path.rotate();
+            self.down(DownReason::Silent, turn.effects);
+        }
+        let (Some(said), Some(to)) = (&self.said, self.path.address()) else { return };
+        for bytes in said.datagrams.clone() {
+            self.path.on_sent(bytes.len());
+            turn.effects.push(Effect::Datagram { to, bytes });
+        }
+    }
+
+    pub(crate) fn on_fetch_timeout(&mut self, turn: &mut Turn<'_>) {
+        let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.retry.at <= turn.now) else { return };
+        let unanswered = fetch.retry.count;
+        fetch.retry.sent(turn.now);
+        if unanswered >= PROBES_BEFORE_CHANGE {
+            self.path.rotate();
+            self.down(DownReason::Silent, turn.effects);
+        }
+        let (Some(fetch), Some(to)) = (&self.fetch, self.path.address()) else { return };
+        for bytes in fetch.requests() {
+            turn.effects.push(Effect::Datagram { to, bytes });
+        }
+    }
+
+    /// A piece of a card came.
+    pub(crate) fn on_card(
+        &mut self,
+        hash: &[u8; 32],
+        (index, count): (u8, u8),
+        piece: &[u8],
+        turn: &mut Turn<'_>,
+    ) {
+        let Some(fetch) = &mut self.fetch else { return };
+        let Some(card) = fetch.take(hash, index, count, piece) else { return };
+        self.fetch = None;
+        self.card = Some(card.clone());
+        turn.effects.push(Effect::Card { peer: self.node, card });
+        self.pump(turn);
+    }
+
+    /// A hello of this peer opened. It may be a replay until a packet under the pair opens.
+    pub(crate) fn on_hello(
+        &mut self,
+        opened: &OpenedHello,
+        (key, bytes): ([u8; 8], usize),
+        from: SocketAddr,
+        turn: &mut Turn<'_>,
+    ) {
+        let counters =
+            HelloCounters { run_counter: opened.run.counter, hello_sequence: opened.hello_sequence };
+        if counters <= self.hello_heard || self.knows_newer_run(opened) {
+            let bytes = datagram::answer(key, &opened.decline(BEHIND));
+            turn.effects.push(Effect::Datagram { to: from, bytes });
+            return;
+        }
+        let mine_wins = turn.me.identity.id() < self.node;
+        if mine_wins && self.said.as_ref().is_some_and(|said| said.times <= PROBES_BEFORE_CHANGE) {
+            return;
+        }
+        let (accept, root) = opened.accept(&turn.me.run, turn.rng);
+        self.hello_heard = counters;
+        let session = Session::new(Role::Responder, 1, root, turn.me.run, opened.run, Standing::Told);
+        self.pending = Some(session);
+        let datagram = datagram::answer(key, &accept);
+        self.answer = Some(CachedAnswer { key, datagram: datagram.clone(), first_frames: Vec::new() });
+        self.save_memo(turn.effects);
+        self.told_to = Some(from);
+        if let Some(said) = &mut self.said {
+            said.retry.heard(turn.now);
+        }
+        if self.speaking() == Some(Which::Pending) {
+            self.begin_unconfirmed(opened, bytes, from, turn);
+            self.path.on_sent(datagram.len());
+        } else if let Some(answer) = &mut self.answer {
+            answer.first_frames = opened.first_frames.clone();
+        }
+        turn.effects.push(Effect::Datagram { to: from, bytes: datagram });
+        self.pump(turn);
+    }
+
+    /// Nothing else speaks, so the first frames are applied at once: the ledger knows what to do with a replay.
+    fn begin_unconfirmed(
+        &mut self,
+        opened: &OpenedHello,
+        bytes: usize,
+        from: SocketAddr,
+        turn: &mut Turn<'_>,
+    ) {
+        let challenge = turn.random();
+        self.path.moved_to(from, challenge);
+        self.path.on_received(from, bytes);
+        self.confirm_by = Some(turn.now + ANSWER_INTERVAL_INITIAL);
+        self.bind();
+        self.apply_first_frames(&opened.first_frames, turn);
+    }
+
+    pub(crate) fn apply_first_frames(&mut self, bytes: &[u8], turn: &mut Turn<'_>) {
+        let Ok(frames) = frame::decode(bytes) else { return };
+        let fits = |frame: &Frame<'_>| frame.may_be_first() && self.conversation.check(frame).is_ok();
+        if !frames.iter().all(fits) {
+            return;
+        }
+        for frame in &frames {
+            self.conversation.apply(self.node, frame, turn.effects);
+        }
+    }
+
+    fn knows_newer_run(&self, opened: &OpenedHello) -> bool {
+        [&self.current, &self.pending].into_iter().flatten().any(|session| {
+            let known = session.peer_run;
+            known.counter > opened.run.counter || (known.counter == opened.run.counter && known != opened.run)
+        })
+    }
+
+    /// The accepted hello came again: so does its answer.
+    pub(crate) fn on_hello_again(&mut self, from: SocketAddr, bytes: usize, turn: &mut Turn<'_>) {
+        self.path.on_received(from, bytes);
+        let Some(answer) = &self.answer else { return };
+        turn.effects.push(Effect::Datagram { to: from, bytes: answer.datagram.clone() });
+    }
+
+    /// An answer to the hello that this node said.
+    pub(crate) fn on_answer(&mut self, key: [u8; 8], bytes: &[u8], from: SocketAddr, turn: &mut Turn<'_>) {
+        let Some(said) = self.said.as_ref().filter(|said| said.key == key) else { return };
+        match said.pending.open_answer(bytes) {
+            Err(_) => {}
+            Ok(Answer::Declined { reason }) => {
+                self.last_heard = Some(turn.now);
+                let state = match reason {
+                    BEHIND => PeerState::Down { why: DownReason::Behind },
+                    _ => PeerState::Declined,
+                };
+                self.set_state(state, turn.effects);
+            }
+            Ok(Answer::Accepted { root, responder_run }) => {
+                self.said = None;
+                self.hello_wanted = false;
+                // Of two hellos at once the lower id's wins: it gives up the other's, the higher one keeps both until
+                // a packet shows which one lives.
+                let session =
+                    Session::new(Role::Initiator, 1, root, turn.me.run, responder_run, Standing::Told);
+                self.heard(turn.now);
+                self.begin_accepted(session, from, turn);
+            }
+        }
+    }
+
+    fn begin_accepted(&mut self, session: Session, from: SocketAddr, turn: &mut Turn<'_>) {
+        let crossing = self
+            .pending
+            .take()
+            .filter(|other| other.role == Role::Responder && turn.me.identity.id() > self.node);
+        self.answer = self.answer.take().filter(|_| crossing.is_some());
+        let contents = std::mem::take(&mut self.said_contents);
+        let carried = self.conversation.bound.is_none() && !contents.is_empty();
+        // Two places hold three roots: the older current one gives way to the crossing one.
+        if crossing.is_some() {
+            self.current = Some(session);
+            self.pending = crossing;
+        } else {
+            self.pending = Some(session);
+        }
+        if carried {
+            self.adopt(&contents);
+        } else {
+            self.bind();
+        }
+        self.save_memo(turn.effects);
+        let challenge = turn.random();
+        self.path.moved_to(from, challenge);
+        self.prove_address(from, turn);
+        self.set_state(PeerState::Up, turn.effects);
+        // The responder waits for a packet under the pair.
+        self.ping_due = true;
+        self.pump(turn);
+    }
+
+    /// What the hello carried began this conversation: it arrived with it.
+    fn adopt(&mut self, contents: &[Content]) {
+        let bound = self
+            .speaker()
+            .map(|session| crate::conversation::Bound { id: session.id_out, peer_run: session.peer_run });
+        self.conversation.bound = bound;
+        self.conversation.acknowledged(contents);
+    }
+}

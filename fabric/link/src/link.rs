@@ -1,0 +1,343 @@
+//! One link: everything that this endpoint keeps for one peer, and the timers of it.
+//!
+//! How its parts meet: [`greet`](crate::greet) makes sessions by hello, [`receive`](crate::receive) opens what comes and
+//! applies it, [`transmit`](crate::transmit) sends what is due. All of it ends in [`Link::pump`], which does whatever the
+//! state asks for; so no part has to know what another one made due. Must not know sockets or other links.
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use sealing::memo::{HelloCounters, Memo, PLACE_BYTES, Role};
+use sealing::{Card, NodeId};
+
+use crate::bucket::Bucket;
+use crate::card_fetch::CardFetch;
+use crate::command::{Config, Peer};
+use crate::conversation::{Bound, Conversation};
+use crate::effect::{DownReason, Effect, PeerState, PeerStatus};
+use crate::fault::PeerMisbehaved;
+use crate::hello::{Retry, Said};
+use crate::limits::{HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
+use crate::path::Path;
+use crate::recovery::Content;
+use crate::session::{Session, Standing};
+use crate::time::Time;
+use std::collections::VecDeque;
+
+/// What a link is handed for one call: the time, who it is, randomness, and where effects go.
+pub(crate) struct Turn<'a> {
+    pub(crate) now: Time,
+    pub(crate) me: &'a Config,
+    pub(crate) rng: &'a mut ChaCha20Rng,
+    pub(crate) effects: &'a mut Vec<Effect>,
+}
+
+impl Turn<'_> {
+    pub(crate) fn random(&mut self) -> [u8; 8] {
+        self.rng.next_u64().to_be_bytes()
+    }
+}
+
+/// Which session of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Current,
+    Pending,
+}
+
+/// What of the acknowledgement is due in the session that speaks.
+#[derive(Debug, Default)]
+pub(crate) struct Acknowledging {
+    /// At the latest then.
+    pub(crate) at: Option<Time>,
+    /// With the next packet, which goes at once.
+    pub(crate) now: bool,
+    pub(crate) unacknowledged: u32,
+    pub(crate) largest_at: Time,
+}
+
+/// A hail that is on its way.
+pub(crate) struct Hailed {
+    pub(crate) number: u64,
+    pub(crate) contents: Vec<Content>,
+    pub(crate) retry: Retry,
+}
+
+/// The answer to the last hello that was accepted, for when it comes again.
+pub(crate) struct CachedAnswer {
+    pub(crate) key: [u8; 8],
+    pub(crate) datagram: Vec<u8>,
+    /// The first frames, if they are to be applied once the hello is confirmed.
+    pub(crate) first_frames: Vec<u8>,
+}
+
+/// Everything kept for one peer.
+pub(crate) struct Link {
+    pub(crate) node: NodeId,
+    pub(crate) card_hash: Option<[u8; 32]>,
+    pub(crate) card: Option<Card>,
+    pub(crate) path: Path,
+    pub(crate) current: Option<Session>,
+    pub(crate) pending: Option<Session>,
+    pub(crate) hello_heard: HelloCounters,
+    pub(crate) said: Option<Said>,
+    /// What the said hello carried of our streams.
+    pub(crate) said_contents: Vec<Content>,
+    pub(crate) hello_sequence: u64,
+    pub(crate) hello_wanted: bool,
+    pub(crate) answer: Option<CachedAnswer>,
+    pub(crate) fetch: Option<CardFetch>,
+    pub(crate) conversation: Conversation,
+    pub(crate) acknowledging: Acknowledging,
+    pub(crate) hailed: Option<Hailed>,
+    pub(crate) hail_due: bool,
+    pub(crate) hailed_due: Option<u64>,
+    pub(crate) ping_due: bool,
+    /// Probes that may go out whatever the window and the path allow.
+    pub(crate) probes_due: u32,
+    /// The one address that this run was told to, with an accept or hails.
+    pub(crate) told_to: Option<std::net::SocketAddr>,
+    pub(crate) causes: VecDeque<[u8; 8]>,
+    pub(crate) hinted: Bucket,
+    pub(crate) provoked: Bucket,
+    pub(crate) memo_due: bool,
+    pub(crate) last_heard: Option<Time>,
+    pub(crate) fault: Option<PeerMisbehaved>,
+    /// When a hello of ours is said, if the accepted one of the peer is not confirmed and records wait.
+    pub(crate) confirm_by: Option<Time>,
+    pub(crate) state: PeerState,
+    /// When the endpoint's table of timers has this link.
+    pub(crate) armed: Option<Time>,
+    /// The ids under which the endpoint finds this link: of packets that come, and of hints to packets that went.
+    pub(crate) routes: Vec<[u8; 8]>,
+}
+
+impl Link {
+    pub(crate) fn new(node: NodeId) -> Link {
+        Link {
+            node,
+            card_hash: None,
+            card: None,
+            path: Path::default(),
+            current: None,
+            pending: None,
+            hello_heard: HelloCounters::default(),
+            said: None,
+            said_contents: Vec::new(),
+            hello_sequence: 0,
+            hello_wanted: false,
+            answer: None,
+            fetch: None,
+            conversation: Conversation::new(),
+            acknowledging: Acknowledging::default(),
+            hailed: None,
+            hail_due: false,
+            hailed_due: None,
+            ping_due: false,
+            probes_due: 0,
+            told_to: None,
+            causes: VecDeque::new(),
+            hinted: Bucket::new(HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX),
+            provoked: Bucket::new(crate::limits::PROVOKED_HAIL_INTERVAL, 1),
+            memo_due: false,
+            last_heard: None,
+            fault: None,
+            confirm_by: None,
+            state: PeerState::Quiet,
+            armed: None,
+            routes: Vec::new(),
+        }
+    }
+
+    /// Takes a memo place. A damaged one, or one of another peer, is a lost memo.
+    pub(crate) fn restore(&mut self, place: &[u8; PLACE_BYTES], me: &Config) {
+        let Ok(memo) = Memo::decode(place) else { return };
+        if memo.peer != self.node {
+            return;
+        }
+        self.current = memo.current.map(|held| Session::restored(held, me.run));
+        self.pending = memo.pending.map(|held| Session::restored(held, me.run));
+        self.hello_heard = memo.hello_heard;
+        if let Some(address) = memo.address {
+            self.path.learn(&[address]);
+        }
+        self.bind();
+    }
+
+    /// Takes what is new of a peer.
+    pub(crate) fn update(&mut self, peer: &Peer, now: Time) {
+        self.path.learn(&peer.addresses);
+        self.card_hash = peer.card_hash.or(self.card_hash);
+        if let Some(card) = peer.card.as_ref().filter(|card| card.node() == self.node) {
+            let newer = self.card.as_ref().is_none_or(|held| held.sequence() < card.sequence());
+            if newer && self.card.replace(card.clone()).is_some() {
+                // What was sealed to the older card may not open any more.
+                self.said = None;
+            }
+        }
+        if let Some(said) = &mut self.said {
+            said.retry.heard(now);
+        }
+    }
+
+    /// The session that speaks: the pending one if this node offered it or there is no other.
+    pub(crate) fn speaking(&self) -> Option<Which> {
+        match (&self.current, &self.pending) {
+            (_, Some(pending)) if pending.role == Role::Initiator => Some(Which::Pending),
+            (Some(_), _) => Some(Which::Current),
+            (None, Some(_)) => Some(Which::Pending),
+            (None, None) => None,
+        }
+    }
+
+    pub(crate) fn session(&self, which: Which) -> Option<&Session> {
+        match which {
+            Which::Current => self.current.as_ref(),
+            Which::Pending => self.pending.as_ref(),
+        }
+    }
+
+    pub(crate) fn session_mut(&mut self, which: Which) -> Option<&mut Session> {
+        match which {
+            Which::Current => self.current.as_mut(),
+            Which::Pending => self.pending.as_mut(),
+        }
+    }
+
+    pub(crate) fn speaker(&self) -> Option<&Session> {
+        self.speaking().and_then(|which| self.session(which))
+    }
+
+    /// Whether the peer is proven to be there, in the pair of runs that speaks.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.speaker().is_some_and(|session| session.standing == Standing::Proven)
+    }
+
+    /// Whether records may go: the responder of a hello waits until it is confirmed, since it may be a replay.
+    pub(crate) fn may_send_records(&self) -> bool {
+        self.speaker()
+            .is_some_and(|session| session.standing != Standing::Told || session.role == Role::Initiator)
+    }
+
+    /// Makes the conversation that of the session that speaks.
+    pub(crate) fn bind(&mut self) {
+        let bound = self.speaker().map(|session| Bound { id: session.id_out, peer_run: session.peer_run });
+        if bound == self.conversation.bound && bound.is_some() {
+            return;
+        }
+        self.conversation.bind(bound);
+        self.acknowledging = Acknowledging::default();
+        self.hailed = None;
+        self.hail_due = false;
+        self.hailed_due = None;
+        self.ping_due = false;
+        self.probes_due = 0;
+        self.causes.clear();
+    }
+
+    /// Whether anything is to be said.
+    pub(crate) fn has_work(&self) -> bool {
+        self.ping_due
+            || self.hail_due
+            || self.conversation.has_outgoing()
+            || self.conversation.has_answers(self.is_proven())
+    }
+
+    pub(crate) fn save_memo(&mut self, effects: &mut Vec<Effect>) {
+        self.memo_due = false;
+        let memo = Memo {
+            peer: self.node,
+            current: self.current.as_ref().map(Session::held),
+            pending: self.pending.as_ref().map(Session::held),
+            hello_heard: self.hello_heard,
+            address: self.path.address().filter(|_| self.path.is_proven()),
+        };
+        effects.push(Effect::SaveMemo { peer: self.node, place: memo.encode() });
+    }
+
+    pub(crate) fn set_state(&mut self, state: PeerState, effects: &mut Vec<Effect>) {
+        if self.state != state {
+            self.state = state.clone();
+            effects.push(Effect::Peer { node: self.node, state });
+        }
+    }
+
+    pub(crate) fn down(&mut self, why: DownReason, effects: &mut Vec<Effect>) {
+        if self.state != PeerState::Declined {
+            self.set_state(PeerState::Down { why }, effects);
+        }
+    }
+
+    pub(crate) fn status(&self) -> PeerStatus {
+        PeerStatus {
+            state: self.state.clone(),
+            address: self.path.address(),
+            last_heard: self.last_heard,
+            fault: self.fault,
+        }
+    }
+
+    /// The peer was heard under a key that it alone has: all backoff ends.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.last_heard = Some(now);
+        self.conversation.recovery.heard();
+        for retry in [
+            self.said.as_mut().map(|said| &mut said.retry),
+            self.hailed.as_mut().map(|hailed| &mut hailed.retry),
+            self.fetch.as_mut().map(|fetch| &mut fetch.retry),
+        ] {
+            if let Some(retry) = retry {
+                retry.heard(now);
+            }
+        }
+    }
+
+    /// Ends the link's sessions and starts its streams anew; its place is emptied.
+    pub(crate) fn forget_sessions(&mut self, effects: &mut Vec<Effect>) {
+        self.current = None;
+        self.pending = None;
+        self.answer = None;
+        self.conversation.bind(None);
+        self.bind();
+        effects.push(Effect::SaveMemo { peer: self.node, place: [0; PLACE_BYTES] });
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        [
+            self.said.as_ref().map(|said| said.retry.at),
+            self.hailed.as_ref().map(|hailed| hailed.retry.at),
+            self.fetch.as_ref().map(|fetch| fetch.retry.at),
+            self.acknowledging.at,
+            self.confirm_by.filter(|_| self.conversation.has_outgoing()),
+            self.conversation.recovery.next_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, turn: &mut Turn<'_>) {
+        if self.acknowledging.at.is_some_and(|at| at <= turn.now) {
+            self.acknowledging.now = true;
+        }
+        if self.confirm_by.is_some_and(|at| at <= turn.now) {
+            self.confirm_by = None;
+            self.hello_wanted = self.conversation.has_outgoing();
+        }
+        self.on_hello_timeout(turn);
+        self.on_fetch_timeout(turn);
+        self.on_hail_timeout(turn);
+        self.on_recovery_timeout(turn);
+        self.pump(turn);
+    }
+
+    /// Does whatever the state asks for.
+    pub(crate) fn pump(&mut self, turn: &mut Turn<'_>) {
+        if self.hello_wanted || (self.speaking().is_none() && self.has_work()) {
+            self.greet(turn);
+        }
+        self.transmit(turn);
+        if self.memo_due && self.is_proven() {
+            self.save_memo(turn.effects);
+        }
+    }
+}

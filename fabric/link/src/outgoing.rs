@@ -1,0 +1,476 @@
+//! A stream that this node sends: records from `send` until `settled`, and what of them is on its way.
+//!
+//! Two lifetimes meet here. Records live until they are settled, whatever happens to the link. What is on its way
+//! ([`Flight`]) lives as long as one pair of runs: a new pair declares the stream anew and sends all that is unsettled.
+//! Must not know packets: it writes frames into the room it is given and names them as [`Content`].
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use sealing::Tag;
+
+use crate::command::{Declaration, Record, WindowFull};
+use crate::fault::PeerMisbehaved;
+use crate::frame::Frame;
+use crate::limits::{
+    PIECE_BYTES, RECORD_BYTES_MAX, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES,
+    WIRE_RECORDS,
+};
+use crate::recovery::Content;
+
+struct Queued {
+    tag: Tag,
+    payload: Arc<[u8]>,
+}
+
+/// How far the declaration of this pair of runs is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Unsent,
+    Sent,
+    Acknowledged,
+}
+
+/// What is on its way in this pair of runs.
+struct Flight {
+    /// As it was said; `None` until the first frame.
+    declaration: Option<Declaration>,
+    told: Told,
+    /// The next record that was never sent.
+    next: u64,
+    /// Sent whole, not acknowledged.
+    flying: BTreeSet<u64>,
+    /// To be sent again.
+    lost: BTreeSet<u64>,
+    large: Option<Large>,
+    /// The highest number with an outcome in this pair.
+    outcome: u64,
+    /// Payload bytes of the unsettled records below `next`.
+    wire_bytes: usize,
+    highest_sent: u64,
+    /// The last change between waiting and ready that the peer said.
+    turn: u64,
+    hold: Option<u64>,
+    /// Counts restarts of sending: an acknowledgement of what was sent before one says nothing.
+    generation: u64,
+}
+
+/// A large record on its way. Nothing of its stream is sent beside it, so that the receiver needs one place for it.
+struct Large {
+    number: u64,
+    next: u64,
+    count: u64,
+    flying: BTreeSet<u64>,
+    lost: BTreeSet<u64>,
+}
+
+/// A stream of ours.
+pub(crate) struct Outgoing {
+    handle: u64,
+    declared: Declaration,
+    /// From `declared.oldest` on, without holes.
+    records: VecDeque<Queued>,
+    /// Payload bytes of the records without an outcome in this pair of runs.
+    unanswered_bytes: usize,
+    /// `settled` was said and not acknowledged.
+    settled_due: bool,
+    settled_told: bool,
+    flight: Flight,
+}
+
+impl Flight {
+    fn new(oldest: u64, generation: u64) -> Flight {
+        Flight {
+            declaration: None,
+            told: Told::Unsent,
+            next: oldest,
+            flying: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            large: None,
+            outcome: oldest - 1,
+            wire_bytes: 0,
+            highest_sent: oldest - 1,
+            turn: 0,
+            hold: None,
+            generation,
+        }
+    }
+}
+
+impl Outgoing {
+    pub(crate) fn new(handle: u64, declared: Declaration) -> Outgoing {
+        let flight = Flight::new(declared.oldest, 0);
+        Outgoing {
+            handle,
+            declared,
+            records: VecDeque::new(),
+            unanswered_bytes: 0,
+            settled_due: false,
+            settled_told: false,
+            flight,
+        }
+    }
+
+    pub(crate) fn declared(&self) -> &Declaration {
+        &self.declared
+    }
+
+    fn highest(&self) -> u64 {
+        self.declared.oldest + self.records.len() as u64 - 1
+    }
+
+    fn get(&self, number: u64) -> Option<&Queued> {
+        let at = number.checked_sub(self.declared.oldest)?;
+        self.records.get(usize::try_from(at).ok()?)
+    }
+
+    fn bytes_of(&self, numbers: std::ops::Range<u64>) -> usize {
+        numbers.filter_map(|number| self.get(number)).map(|queued| queued.payload.len()).sum()
+    }
+
+    /// Takes the next record.
+    pub(crate) fn push(&mut self, record: Record) -> Result<(), WindowFull> {
+        let expected = self.highest() + 1;
+        if record.number != expected {
+            return Err(WindowFull::OutOfOrder { number: record.number, expected });
+        }
+        if record.payload.len() > RECORD_BYTES_MAX {
+            return Err(WindowFull::TooLarge { bytes: record.payload.len() });
+        }
+        let records = (expected - 1 - self.flight.outcome) as usize;
+        let bytes = self.unanswered_bytes;
+        if records >= WINDOW_RECORDS || bytes + record.payload.len() > WINDOW_BYTES {
+            return Err(WindowFull::Full { records, bytes });
+        }
+        self.declared.last = self.declared.last.max(record.number);
+        self.unanswered_bytes += record.payload.len();
+        self.records.push_back(Queued { tag: record.tag, payload: record.payload });
+        Ok(())
+    }
+
+    /// Rows up to `upto` are gone. If the peer has not told their outcome in this pair of runs, it is asked to begin
+    /// behind them by a newer declaration.
+    pub(crate) fn settle(&mut self, upto: u64) {
+        while self.declared.oldest <= upto
+            && let Some(queued) = self.records.pop_front()
+        {
+            if self.declared.oldest < self.flight.next {
+                self.flight.wire_bytes -= queued.payload.len();
+            }
+            if self.declared.oldest > self.flight.outcome {
+                self.unanswered_bytes -= queued.payload.len();
+            }
+            self.declared.tag_before = queued.tag;
+            self.declared.oldest += 1;
+            self.settled_due = true;
+            self.settled_told = false;
+        }
+        if self.flight.outcome < self.declared.oldest - 1 {
+            self.restart();
+        }
+    }
+
+    /// A new pair of runs, or a newer declaration: all that is unsettled is sent anew.
+    pub(crate) fn restart(&mut self) {
+        let (turn, highest_sent) = (self.flight.turn, self.flight.highest_sent);
+        self.flight = Flight::new(self.declared.oldest, self.flight.generation + 1);
+        self.flight.turn = turn;
+        self.flight.highest_sent = self.flight.highest_sent.max(highest_sent);
+        self.settled_told = false;
+        self.unanswered_bytes = self.bytes_of(self.declared.oldest..self.highest() + 1);
+    }
+
+    /// A new pair of runs: the peer counts its turns anew.
+    pub(crate) fn new_pair(&mut self) {
+        self.restart();
+        self.flight.turn = 0;
+        self.flight.highest_sent = self.declared.oldest - 1;
+    }
+
+    /// Whether something is to be sent now.
+    pub(crate) fn wants(&self) -> bool {
+        (self.settled_due && !self.settled_told) || self.next_to_send().is_some() || self.declaration_lost()
+    }
+
+    /// A declaration that was said, got lost, and stands for what flies without it.
+    fn declaration_lost(&self) -> bool {
+        self.flight.declaration.is_some() && self.flight.told == Told::Unsent
+    }
+
+    fn next_to_send(&self) -> Option<u64> {
+        let flight = &self.flight;
+        if let Some(large) = &flight.large {
+            return (large.next < large.count || !large.lost.is_empty()).then_some(large.number);
+        }
+        if let Some(number) = flight.lost.first() {
+            return Some(*number);
+        }
+        let length = self.get(flight.next)?.payload.len();
+        let held = flight.hold.is_some_and(|hold| flight.next >= hold);
+        let records_full = flight.next >= self.declared.oldest + WIRE_RECORDS as u64;
+        let bytes_full = flight.wire_bytes + length > WIRE_BYTES;
+        let behind_others = length > WHOLE_RECORD_BYTES_MAX && !flight.flying.is_empty();
+        (!held && !records_full && !bytes_full && !behind_others).then_some(flight.next)
+    }
+
+    /// Writes what is due and fits into `room` bytes.
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>, room: usize, contents: &mut Vec<Content>) {
+        if !self.wants() {
+            return;
+        }
+        let end = out.len() + room;
+        let declaration = self.flight.declaration.get_or_insert_with(|| self.declared.clone()).clone();
+        let said = contents.len();
+        let start = out.len();
+        if self.flight.told != Told::Acknowledged {
+            let oldest = declaration.oldest;
+            let frame = Frame::Declaration { handle: self.handle, declaration };
+            if !append(out, end, &frame) {
+                return;
+            }
+            contents.push(Content::Declaration { handle: self.handle, oldest });
+        }
+        let behind = out.len();
+        self.write_settled(out, end, contents);
+        while self.write_records(out, end, contents) {}
+        if out.len() == behind && self.flight.told == Told::Sent {
+            // Nothing fits beside a declaration that is on its way already.
+            out.truncate(start);
+            contents.truncate(said);
+            while self.write_records(out, end, contents) {}
+        } else if self.flight.told == Told::Unsent {
+            self.flight.told = Told::Sent;
+        }
+    }
+
+    fn write_settled(&mut self, out: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
+        if !self.settled_due || self.settled_told {
+            return;
+        }
+        let upto = self.declared.oldest - 1;
+        if append(out, end, &Frame::Settled { handle: self.handle, upto }) {
+            contents.push(Content::Settled { handle: self.handle, upto });
+            self.settled_told = true;
+        }
+    }
+
+    /// Writes one frame of records or of a piece; false if nothing is due or nothing more fits.
+    fn write_records(&mut self, out: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) -> bool {
+        let Some(first) = self.next_to_send() else { return false };
+        let Some(queued) = self.get(first) else { return false };
+        if queued.payload.len() > WHOLE_RECORD_BYTES_MAX {
+            return self.write_piece(first, out, end, contents);
+        }
+        let tag = queued.tag;
+        let mut payloads: Vec<Arc<[u8]>> = Vec::new();
+        // Kind, handle, first number, tag and count: at most this many bytes.
+        let mut left = (end - out.len()).saturating_sub(1 + 8 + 8 + 8 + 2);
+        let mut number = first;
+        while self.next_to_send() == Some(number)
+            && let Some(queued) = self.get(number)
+            && queued.tag == tag
+            && queued.payload.len() <= WHOLE_RECORD_BYTES_MAX
+            && queued.payload.len() + 2 <= left
+        {
+            left -= queued.payload.len() + 2;
+            payloads.push(queued.payload.clone());
+            self.whole_was_sent(number);
+            number += 1;
+        }
+        if payloads.is_empty() {
+            return false;
+        }
+        let count = payloads.len() as u64;
+        let borrowed = payloads.iter().map(|payload| &payload[..]).collect();
+        Frame::Records { handle: self.handle, first, tag, payloads: borrowed }.encode(out);
+        let generation = self.flight.generation;
+        contents.push(Content::Records { handle: self.handle, generation, first, count });
+        true
+    }
+
+    fn whole_was_sent(&mut self, number: u64) {
+        self.flight.flying.insert(number);
+        if !self.flight.lost.remove(&number) {
+            self.advance(number);
+        }
+    }
+
+    /// A record was sent that never was before.
+    fn advance(&mut self, number: u64) {
+        self.flight.wire_bytes += self.get(number).map_or(0, |queued| queued.payload.len());
+        self.flight.next = number + 1;
+        self.flight.highest_sent = self.flight.highest_sent.max(number);
+    }
+
+    fn write_piece(
+        &mut self,
+        number: u64,
+        out: &mut Vec<u8>,
+        end: usize,
+        contents: &mut Vec<Content>,
+    ) -> bool {
+        let (handle, generation) = (self.handle, self.flight.generation);
+        let Some(Queued { tag, payload }) = self.get(number) else { return false };
+        let (tag, payload) = (*tag, payload.clone());
+        let count = payload.len().div_ceil(PIECE_BYTES) as u64;
+        let index = match &self.flight.large {
+            Some(large) => large.lost.first().copied().unwrap_or(large.next),
+            None => 0,
+        };
+        let offset = index as usize * PIECE_BYTES;
+        let bytes = &payload[offset..payload.len().min(offset + PIECE_BYTES)];
+        let (total, offset) = (payload.len() as u64, offset as u64);
+        if !append(out, end, &Frame::Piece { handle, number, tag, total, offset, bytes }) {
+            return false;
+        }
+        if self.flight.large.is_none() {
+            self.advance(number);
+            self.flight.large =
+                Some(Large { number, next: 0, count, flying: BTreeSet::new(), lost: BTreeSet::new() });
+        }
+        if let Some(large) = &mut self.flight.large {
+            large.flying.insert(index);
+            if !large.lost.remove(&index) {
+                large.next += 1;
+            }
+        }
+        contents.push(Content::Piece { handle, generation, number, index });
+        true
+    }
+
+    /// A frame of ours arrived.
+    pub(crate) fn acknowledged(&mut self, content: &Content) {
+        let flight = &mut self.flight;
+        match *content {
+            Content::Declaration { oldest, .. } => {
+                if flight.declaration.as_ref().is_some_and(|said| said.oldest == oldest) {
+                    flight.told = Told::Acknowledged;
+                }
+            }
+            Content::Records { generation, first, count, .. } if generation == flight.generation => {
+                for number in first..first + count {
+                    flight.flying.remove(&number);
+                    flight.lost.remove(&number);
+                }
+            }
+            Content::Piece { generation, number, index, .. } if generation == flight.generation => {
+                if let Some(large) = flight.large.as_mut().filter(|large| large.number == number) {
+                    large.flying.remove(&index);
+                    large.lost.remove(&index);
+                    if large.next == large.count && large.flying.is_empty() && large.lost.is_empty() {
+                        flight.large = None;
+                    }
+                }
+            }
+            Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_due = false,
+            _ => {}
+        }
+    }
+
+    /// A frame of ours is lost: it is due again unless it arrived in another packet or is out of date.
+    pub(crate) fn lost(&mut self, content: &Content) {
+        let flight = &mut self.flight;
+        match *content {
+            Content::Declaration { oldest, .. } => {
+                let current = flight.declaration.as_ref().is_some_and(|said| said.oldest == oldest);
+                if current && flight.told == Told::Sent {
+                    flight.told = Told::Unsent;
+                }
+            }
+            Content::Records { generation, first, count, .. } if generation == flight.generation => {
+                flight.lost.extend((first..first + count).filter(|number| flight.flying.contains(number)));
+            }
+            Content::Piece { generation, number, index, .. } if generation == flight.generation => {
+                if let Some(large) = flight.large.as_mut().filter(|large| large.number == number)
+                    && large.flying.contains(&index)
+                {
+                    large.lost.insert(index);
+                }
+            }
+            Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_told = false,
+            _ => {}
+        }
+    }
+
+    /// Whether the peer may say `stored` of this number.
+    pub(crate) fn check_stored(&self, upto: u64) -> Result<(), PeerMisbehaved> {
+        if upto > self.flight.highest_sent { Err(PeerMisbehaved::StoredUnsent(upto)) } else { Ok(()) }
+    }
+
+    /// The peer stored all up to `upto`. Returns whether that is news in this pair of runs.
+    pub(crate) fn stored(&mut self, upto: u64) -> bool {
+        if upto <= self.flight.outcome {
+            return false;
+        }
+        self.unanswered_bytes -= self.bytes_of(self.flight.outcome + 1..upto + 1);
+        let passed_over = self.bytes_of(self.flight.next..upto + 1);
+        let flight = &mut self.flight;
+        flight.wire_bytes += passed_over;
+        flight.outcome = upto;
+        flight.next = flight.next.max(upto + 1);
+        flight.flying.retain(|number| *number > upto);
+        flight.lost.retain(|number| *number > upto);
+        flight.large.take_if(|large| large.number <= upto);
+        true
+    }
+
+    /// Whether the peer may ask to wait or go on at this number, as far as the turn is news.
+    pub(crate) fn check_turn(&self, turn: u64, number: u64) -> Result<(), PeerMisbehaved> {
+        if turn > self.flight.turn && number > self.flight.highest_sent + 1 {
+            return Err(PeerMisbehaved::TurnOutOfRange(number));
+        }
+        Ok(())
+    }
+
+    /// The peer cannot take `number` now. Returns whether that is news.
+    pub(crate) fn wait(&mut self, turn: u64, number: u64) -> bool {
+        let news = turn > self.flight.turn;
+        self.flight.turn = turn.max(self.flight.turn);
+        // What has an outcome since then does not wait any more.
+        let waits = news && number > self.flight.outcome;
+        if waits {
+            self.rewind(number);
+            self.flight.hold = Some(number);
+        }
+        waits
+    }
+
+    /// The peer takes `number` now, if it waited.
+    pub(crate) fn go_on(&mut self, turn: u64, number: u64) {
+        if turn > self.flight.turn {
+            self.flight.turn = turn;
+            self.flight.hold = None;
+            self.rewind(number.max(self.flight.outcome + 1));
+        }
+    }
+
+    /// What was sent from `number` on is to be sent again.
+    fn rewind(&mut self, number: u64) {
+        if number >= self.flight.next {
+            return;
+        }
+        let taken_back = self.bytes_of(number..self.flight.next);
+        let flight = &mut self.flight;
+        flight.wire_bytes -= taken_back;
+        flight.next = number;
+        flight.flying.split_off(&number);
+        flight.lost.split_off(&number);
+        flight.large.take_if(|large| large.number >= number);
+        // What flies from below `number` is sent again too: its acknowledgement is of an older generation.
+        flight.generation += 1;
+        let below = std::mem::take(&mut flight.flying);
+        flight.lost.extend(&below);
+        flight.flying = below;
+    }
+}
+
+/// Appends a frame if it ends at or before `end`.
+fn append(out: &mut Vec<u8>, end: usize, frame: &Frame<'_>) -> bool {
+    let start = out.len();
+    frame.encode(out);
+    let fits = out.len() <= end;
+    if !fits {
+        out.truncate(start);
+    }
+    fits
+}

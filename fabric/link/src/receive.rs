@@ -1,0 +1,295 @@
+//! What a link gets: packets and hails are opened, checked whole, and only then applied.
+
+use std::net::SocketAddr;
+
+use sealing::{NodeId, Run};
+
+use crate::datagram::{PACKET_OVERHEAD_BYTES, Sealed};
+use crate::effect::{Effect, PeerState};
+use crate::fault::PeerMisbehaved;
+use crate::frame::{self, Frame};
+use crate::limits::ACK_DELAY_MAX;
+use crate::link::{Link, Turn, Which};
+use crate::recovery::Content;
+use crate::session::Standing;
+use crate::time::Span;
+
+/// Eliciting packets after which an acknowledgement goes at once (RFC 9000, 13.2.2).
+const PACKETS_PER_ACKNOWLEDGEMENT: u32 = 2;
+
+/// How a packet came.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) from: SocketAddr,
+    /// Bytes of the datagram.
+    pub(crate) bytes: usize,
+}
+
+impl Link {
+    fn which(&self, id: [u8; 8]) -> Option<Which> {
+        [Which::Current, Which::Pending]
+            .into_iter()
+            .find(|which| self.session(*which).is_some_and(|session| session.id_in == id))
+    }
+
+    /// A packet with an id of this link.
+    pub(crate) fn on_packet(&mut self, sealed: &Sealed<'_>, arrival: Arrival, turn: &mut Turn<'_>) {
+        let Some(which) = self.which(sealed.id) else { return };
+        let Some(session) = self.session(which) else { return };
+        let Some((number, bytes)) = session.open(sealed) else {
+            if session.standing == Standing::Hailing && self.speaking() == Some(which) {
+                self.provoked(arrival.from, arrival.bytes, turn);
+            }
+            return;
+        };
+        let newest = number >= session.received.expected();
+        let frames = match frame::decode(&bytes) {
+            Ok(frames) => frames,
+            Err(fault) => return self.fault = Some(fault),
+        };
+        self.heard(turn.now);
+        self.promote(which, turn);
+        if self.speaking() != Some(Which::Current) {
+            return;
+        }
+        if let Err(fault) = self.check(&frames) {
+            self.fault = Some(fault);
+            return;
+        }
+        self.on_proof(arrival, newest, turn);
+        self.apply(&frames, number, arrival, turn);
+        // What hails carried and this packet did not say to have come is due again.
+        if let Some(hailed) = self.hailed.take() {
+            self.conversation.lost(&hailed.contents);
+        }
+        self.pump(turn);
+    }
+
+    /// A packet or hail under the pending root opened: the old one is erased.
+    fn promote(&mut self, which: Which, turn: &mut Turn<'_>) {
+        if which == Which::Current {
+            return;
+        }
+        self.current = self.pending.take();
+        let first_frames = self.answer.take().map(|answer| answer.first_frames).unwrap_or_default();
+        self.said = None;
+        self.said_contents.clear();
+        self.hello_wanted = false;
+        self.bind();
+        self.save_memo(turn.effects);
+        if !first_frames.is_empty() {
+            self.apply_first_frames(&first_frames, turn);
+        }
+    }
+
+    /// The peer spoke in this pair of runs: it is there, and where this came from.
+    fn on_proof(&mut self, arrival: Arrival, newest: bool, turn: &mut Turn<'_>) {
+        self.confirm_by = None;
+        let Some(session) = &mut self.current else { return };
+        let first = session.standing != Standing::Proven;
+        session.standing = Standing::Proven;
+        self.hail_due = false;
+        if newest {
+            self.follow(arrival.from, turn);
+        }
+        self.path.on_received(arrival.from, arrival.bytes);
+        if first && self.told_to == Some(arrival.from) {
+            // What it says shows that it got what was sent to that address alone.
+            self.prove_address(arrival.from, turn);
+        }
+        self.set_state(PeerState::Up, turn.effects);
+    }
+
+    /// The newest packet says where the peer is.
+    fn follow(&mut self, from: SocketAddr, turn: &mut Turn<'_>) {
+        let challenge = turn.random();
+        if self.path.moved_to(from, challenge) {
+            self.conversation.recovery.path_changed();
+        }
+    }
+
+    pub(crate) fn prove_address(&mut self, address: SocketAddr, turn: &mut Turn<'_>) {
+        if self.path.prove(address) {
+            turn.effects.push(Effect::Address { peer: self.node, address });
+        }
+    }
+
+    /// Whether every frame may come now. Nothing changes.
+    fn check(&self, frames: &[Frame<'_>]) -> Result<(), PeerMisbehaved> {
+        let next_number = self.speaker().map_or(0, |session| session.next_number());
+        frames.iter().try_for_each(|frame| match frame {
+            Frame::Ack { ranges, .. } => match ranges.first() {
+                Some((_, largest)) if *largest >= next_number => {
+                    Err(PeerMisbehaved::AcknowledgedUnsent(*largest))
+                }
+                _ => Ok(()),
+            },
+            frame => self.conversation.check(frame),
+        })
+    }
+
+    fn apply(&mut self, frames: &[Frame<'_>], number: u64, arrival: Arrival, turn: &mut Turn<'_>) {
+        let mut kept = true;
+        for frame in frames {
+            if *frame == Frame::Close {
+                self.forget_sessions(turn.effects);
+                self.set_state(PeerState::Declined, turn.effects);
+                return;
+            }
+            kept &= self.apply_frame(frame, arrival, turn);
+        }
+        let Some(session) = self.current.as_mut().filter(|_| kept) else { return };
+        let in_order = number == session.received.expected();
+        if number >= session.received.expected() {
+            self.acknowledging.largest_at = turn.now;
+        }
+        session.received.insert(number);
+        if frames.iter().any(Frame::is_eliciting) {
+            let acknowledging = &mut self.acknowledging;
+            acknowledging.unacknowledged += 1;
+            acknowledging.now |= !in_order || acknowledging.unacknowledged >= PACKETS_PER_ACKNOWLEDGEMENT;
+            acknowledging.at.get_or_insert(turn.now + ACK_DELAY_MAX);
+        }
+    }
+
+    fn apply_frame(&mut self, frame: &Frame<'_>, arrival: Arrival, turn: &mut Turn<'_>) -> bool {
+        match frame {
+            Frame::Ack { ranges, delay } => {
+                let told = self.conversation.recovery.on_acknowledged(turn.now, ranges, Span(*delay));
+                self.conversation.acknowledged(&told.acknowledged);
+                self.on_lost(&told.lost, turn);
+                if told.acknowledged.contains(&Content::Challenge) {
+                    // It came and its answer may be lost.
+                    let challenge = turn.random();
+                    self.path.challenge_again(challenge);
+                }
+            }
+            Frame::PathChallenge(data) => self.answer_challenge(*data, arrival, turn),
+            Frame::PathResponse(data) => {
+                if self.path.answered(arrival.from, *data) {
+                    turn.effects.push(Effect::Address { peer: self.node, address: arrival.from });
+                    self.memo_due = true;
+                }
+            }
+            Frame::Hailed(number) => {
+                if let Some(hailed) = self.hailed.take_if(|hailed| hailed.number == *number) {
+                    self.conversation.acknowledged(&hailed.contents);
+                }
+            }
+            frame => return self.conversation.apply(self.node, frame, turn.effects),
+        }
+        true
+    }
+
+    /// The response goes where the challenge came from, whatever address is in use (RFC 9000, 8.2.2).
+    fn answer_challenge(&mut self, data: [u8; 8], arrival: Arrival, turn: &mut Turn<'_>) {
+        let mut frames = Vec::new();
+        Frame::PathResponse(data).encode(&mut frames);
+        let Some(session) = &mut self.current else { return };
+        debug_assert!(frames.len() + PACKET_OVERHEAD_BYTES <= 3 * arrival.bytes);
+        let (_, bytes) = session.seal(&frames);
+        if self.path.address() == Some(arrival.from) {
+            self.path.on_sent(bytes.len());
+        }
+        turn.effects.push(Effect::Datagram { to: arrival.from, bytes });
+    }
+
+    /// A hail with an id of this link.
+    pub(crate) fn on_hail(&mut self, run: Run, sealed: &Sealed<'_>, arrival: Arrival, turn: &mut Turn<'_>) {
+        let Some(which) = self.which(sealed.id) else { return };
+        let Some(hail) = self.session(which).and_then(|session| session.open_hail(&run, sealed)) else {
+            return;
+        };
+        let frames = match frame::decode(&hail.frames) {
+            Ok(frames) if frames.iter().all(Frame::may_be_first) => frames,
+            Ok(_) => return self.fault = Some(PeerMisbehaved::FrameOutOfPlace),
+            Err(fault) => return self.fault = Some(fault),
+        };
+        self.heard(turn.now);
+        self.promote(which, turn);
+        if self.speaking() != Some(Which::Current) {
+            return;
+        }
+        self.learn(run, hail.number);
+        if let Err(fault) = self.check(&frames) {
+            self.fault = Some(fault);
+            return;
+        }
+        let fresh = hail.known == turn.me.run;
+        if fresh {
+            self.on_proof(arrival, true, turn);
+        } else {
+            self.tell_run(arrival, turn);
+        }
+        let mut kept = true;
+        for frame in &frames {
+            kept &= self.apply_frame(frame, arrival, turn);
+        }
+        if kept {
+            self.hailed_due = Some(hail.number);
+        }
+        if !fresh && self.hail_due {
+            self.answer_hail(arrival, turn);
+        }
+        self.pump(turn);
+    }
+
+    fn learn(&mut self, run: Run, number: u64) {
+        let Some(session) = &mut self.current else { return };
+        if session.peer_run != run {
+            session.learn(run);
+            if session.standing == Standing::Proven {
+                // It knew the run of this node under its run before, and says what it knows now.
+                session.standing = Standing::Told;
+            }
+            self.memo_due = true;
+            self.bind();
+        }
+        if let Some(session) = &mut self.current {
+            session.hail_received(number);
+        }
+    }
+
+    /// The hailer does not know this run, unless a packet in this pair of runs opened before and the hail is late.
+    fn tell_run(&mut self, arrival: Arrival, turn: &mut Turn<'_>) {
+        let Some(session) = &mut self.current else { return };
+        if session.standing == Standing::Proven {
+            return;
+        }
+        session.standing = Standing::Hailing;
+        self.hail_due = true;
+        if self.path.address().is_none() {
+            self.follow(arrival.from, turn);
+        }
+        self.path.on_received(arrival.from, arrival.bytes);
+    }
+
+    /// The answer goes where the hail came from: it may be a replay, so the address in use stays.
+    fn answer_hail(&mut self, arrival: Arrival, turn: &mut Turn<'_>) {
+        let room = arrival.bytes * crate::limits::AMPLIFICATION_MAX as usize;
+        let room = room.min(crate::limits::DATAGRAM_BYTES_MAX);
+        self.hail_to(arrival.from, room, turn);
+    }
+
+    /// Somebody says that the peer knows no link of this id.
+    pub(crate) fn on_hint(&mut self, id: [u8; 8], cause: [u8; 8], turn: &mut Turn<'_>) {
+        let ours = self.speaker().is_some_and(|session| session.id_out == id);
+        if ours && self.said.is_none() && self.causes.contains(&cause) && self.hinted.take(turn.now) {
+            self.hello_wanted = true;
+            self.pump(turn);
+        }
+    }
+
+    /// Ends the link: the peer is told once, if it can be.
+    pub(crate) fn close(&mut self, node: NodeId, effects: &mut Vec<Effect>) {
+        let proven = self.is_proven();
+        let to = self.path.address();
+        if let (Some(session), Some(to), true) = (&mut self.current, to, proven) {
+            let mut frames = Vec::new();
+            Frame::Close.encode(&mut frames);
+            let (_, bytes) = session.seal(&frames);
+            effects.push(Effect::Datagram { to, bytes });
+        }
+        effects.push(Effect::SaveMemo { peer: node, place: [0; sealing::memo::PLACE_BYTES] });
+    }
+}

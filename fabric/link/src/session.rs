@@ -1,0 +1,182 @@
+//! One root and the packet keys of the pair of runs that speak under it.
+//!
+//! A session seals and opens; it must not know frames or streams. Whatever does not open leaves it as it was.
+
+use sealing::memo::{Held, Role};
+use sealing::{Direction, Pair, RUN_BYTES, Root, Run, Toward};
+
+use crate::datagram::{self, Sealed};
+use crate::received::{Received, expand_packet_number};
+
+/// How much is known of what the peer knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The peer may not know this node's run: what is sent is a hail.
+    Hailing,
+    /// The peer was told this run with the accept, or told its own: packets go under the pair, none came yet.
+    Told,
+    /// A packet under the pair, or a hail that names this run, came: the peer is there, in this pair of runs.
+    Proven,
+}
+
+/// A root in use.
+pub(crate) struct Session {
+    pub(crate) role: Role,
+    pub(crate) epoch: u64,
+    pub(crate) root: Root,
+    pub(crate) my_run: Run,
+    pub(crate) peer_run: Run,
+    pub(crate) standing: Standing,
+    /// The id in packets that this node sends, and the one in those that it gets.
+    pub(crate) id_out: [u8; 8],
+    pub(crate) id_in: [u8; 8],
+    seal: Direction,
+    open: Direction,
+    next_number: u64,
+    pub(crate) received: Received,
+    next_hail: u64,
+    hails_received: Received,
+}
+
+/// What a hail says once it opened.
+pub(crate) struct OpenedHail {
+    pub(crate) number: u64,
+    /// The run of this node that the hailer knows.
+    pub(crate) known: Run,
+    pub(crate) frames: Vec<u8>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        role: Role,
+        epoch: u64,
+        root: Root,
+        my_run: Run,
+        peer_run: Run,
+        standing: Standing,
+    ) -> Session {
+        let ids = root.ids();
+        let (id_out, id_in) = match role {
+            Role::Initiator => (ids.to_responder, ids.to_initiator),
+            Role::Responder => (ids.to_initiator, ids.to_responder),
+        };
+        let (seal, open) = directions(role, &root, &my_run, &peer_run);
+        Session {
+            role,
+            epoch,
+            root,
+            my_run,
+            peer_run,
+            standing,
+            id_out,
+            id_in,
+            seal,
+            open,
+            next_number: 0,
+            received: Received::default(),
+            next_hail: 0,
+            hails_received: Received::default(),
+        }
+    }
+
+    /// A root from the memo: this node's run is new, so the peer does not know it.
+    pub(crate) fn restored(held: Held, my_run: Run) -> Session {
+        Session::new(held.role, held.epoch, held.root, my_run, held.peer_run, Standing::Hailing)
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        Held { role: self.role, epoch: self.epoch, root: self.root.clone(), peer_run: self.peer_run }
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// A packet of these frames, and its number.
+    pub(crate) fn seal(&mut self, frames: &[u8]) -> (u64, Vec<u8>) {
+        let number = self.next_number;
+        self.next_number += 1;
+        let header = datagram::packet_header(self.id_out, number);
+        let sealed = self.seal.seal(number, &header, frames);
+        (number, [header, sealed].concat())
+    }
+
+    /// A hail of these frames, and its number. Numbers of hails are not reused in a process, whatever the peer's run.
+    pub(crate) fn seal_hail(&mut self, frames: &[u8]) -> (u64, Vec<u8>) {
+        let number = self.next_hail;
+        self.next_hail += 1;
+        let header = datagram::hail_header(self.id_out, number, &self.my_run);
+        let body = [&self.peer_run.to_bytes()[..], frames].concat();
+        let sealed = self.root.hail(self.toward_peer(), &self.my_run).seal(number, &header, &body);
+        (number, [header, sealed].concat())
+    }
+
+    /// The number and frames of a packet that opens and was not received before. The caller marks it received.
+    pub(crate) fn open(&self, sealed: &Sealed<'_>) -> Option<(u64, Vec<u8>)> {
+        let number = expand_packet_number(self.received.expected(), sealed.number);
+        if !self.received.is_new(number) {
+            return None;
+        }
+        let frames = self.open.open(number, sealed.header, sealed.ciphertext).ok()?;
+        Some((number, frames))
+    }
+
+    /// A hail that opens, is of no older run than the one known, and was not received before.
+    pub(crate) fn open_hail(&self, run: &Run, sealed: &Sealed<'_>) -> Option<OpenedHail> {
+        let known_run = *run == self.peer_run;
+        if !known_run && run.counter <= self.peer_run.counter {
+            return None;
+        }
+        let number = u64::from(sealed.number);
+        if known_run && !self.hails_received.is_new(number) {
+            return None;
+        }
+        let body =
+            self.root.hail(self.toward_me(), run).open(number, sealed.header, sealed.ciphertext).ok()?;
+        let (known, frames) = body.split_first_chunk::<RUN_BYTES>()?;
+        Some(OpenedHail { number, known: Run::from_bytes(known), frames: frames.to_vec() })
+    }
+
+    /// The peer has a new run: a new pair of runs, new keys, new packet numbers.
+    pub(crate) fn learn(&mut self, run: Run) {
+        self.peer_run = run;
+        (self.seal, self.open) = directions(self.role, &self.root, &self.my_run, &self.peer_run);
+        self.next_number = 0;
+        self.received = Received::default();
+        self.hails_received = Received::default();
+    }
+
+    pub(crate) fn hail_received(&mut self, number: u64) {
+        if self.hails_received.is_new(number) {
+            self.hails_received.insert(number);
+        }
+    }
+
+    fn toward_peer(&self) -> Toward {
+        match self.role {
+            Role::Initiator => Toward::Responder,
+            Role::Responder => Toward::Initiator,
+        }
+    }
+
+    fn toward_me(&self) -> Toward {
+        match self.role {
+            Role::Initiator => Toward::Initiator,
+            Role::Responder => Toward::Responder,
+        }
+    }
+}
+
+/// The keys to seal and to open with.
+fn directions(role: Role, root: &Root, my_run: &Run, peer_run: &Run) -> (Direction, Direction) {
+    match role {
+        Role::Initiator => {
+            let Pair { to_responder, to_initiator } = root.pair(my_run, peer_run);
+            (to_responder, to_initiator)
+        }
+        Role::Responder => {
+            let Pair { to_responder, to_initiator } = root.pair(peer_run, my_run);
+            (to_initiator, to_responder)
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What a link sends: packets and hails of whatever is due, and probes of what is not answered.
+
+use std::net::SocketAddr;
+
+use crate::datagram::{HAIL_OVERHEAD_BYTES, PACKET_OVERHEAD_BYTES, cause_of};
+use crate::effect::{DownReason, Effect};
+use crate::frame::Frame;
+use crate::hello::Retry;
+use crate::limits::{
+    AMPLIFICATION_MAX, CAUSES_MAX, DATAGRAM_BYTES_MAX, PROBES_BEFORE_CHANGE, PROBES_BEFORE_HELLO,
+};
+use crate::link::{Acknowledging, Hailed, Link, Turn};
+use crate::recovery::{Content, Timeout};
+use crate::session::Standing;
+
+/// Bytes of frames below which no packet is made for an unproven address: it waits until more may go.
+const FRAMES_BYTES_MIN: usize = 24;
+
+impl Link {
+    /// Sends all that is due and may go.
+    pub(crate) fn transmit(&mut self, turn: &mut Turn<'_>) {
+        match self.speaker().map(|session| session.standing) {
+            None => {}
+            Some(Standing::Hailing) => {
+                if self.hail_due || (self.has_work() && self.hailed.is_none()) {
+                    self.hail(turn);
+                }
+            }
+            Some(_) => while self.send_packet(turn) {},
+        }
+    }
+
+    /// Sends one packet, if one is due and may go.
+    fn send_packet(&mut self, turn: &mut Turn<'_>) -> bool {
+        let Some(to) = self.path.address() else { return false };
+        let forced = self.probes_due > 0;
+        let allowed = if forced { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
+        let end = DATAGRAM_BYTES_MAX.min(allowed).saturating_sub(PACKET_OVERHEAD_BYTES);
+        if end < FRAMES_BYTES_MIN {
+            return false;
+        }
+        let mut frames = Vec::with_capacity(DATAGRAM_BYTES_MAX);
+        let acknowledges = self.write_acknowledgement(turn, &mut frames, end);
+        let mut contents = Vec::new();
+        if forced || self.conversation.recovery.has_room() {
+            self.write_frames(forced, &mut frames, end, &mut contents);
+        }
+        if contents.is_empty() && !(acknowledges && self.acknowledging.now) {
+            return false;
+        }
+        if acknowledges {
+            let largest_at = self.acknowledging.largest_at;
+            self.acknowledging = Acknowledging { largest_at, ..Acknowledging::default() };
+        }
+        let which = self.speaking();
+        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return false };
+        let (number, bytes) = session.seal(&frames);
+        self.remember_cause(&bytes);
+        self.path.on_sent(bytes.len());
+        if !contents.is_empty() {
+            self.probes_due = self.probes_due.saturating_sub(1);
+            self.ping_due = false;
+            self.conversation.recovery.on_sent(turn.now, number, bytes.len(), contents);
+        }
+        turn.effects.push(Effect::Datagram { to, bytes });
+        true
+    }
+
+    fn write_acknowledgement(&self, turn: &Turn<'_>, frames: &mut Vec<u8>, end: usize) -> bool {
+        if self.acknowledging.unacknowledged == 0 {
+            return false;
+        }
+        let Some(session) = self.speaker() else { return false };
+        let delay = (turn.now - self.acknowledging.largest_at).0;
+        Frame::Ack { ranges: session.received.to_acknowledge(), delay }.encode(frames);
+        if frames.len() > end {
+            frames.clear();
+        }
+        !frames.is_empty()
+    }
+
+    fn write_frames(&mut self, forced: bool, frames: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
+        if let Some(data) = self.path.challenge_due() {
+            Frame::PathChallenge(data).encode(frames);
+            contents.push(Content::Challenge);
+            self.path.challenge_was_sent();
+        }
+        if let Some(number) = self.hailed_due.take() {
+            Frame::Hailed(number).encode(frames);
+            contents.push(Content::Hailed { number });
+        }
+        let proven = self.is_proven();
+        self.conversation.write_answers(proven, frames, end, contents);
+        if self.may_send_records() {
+            self.conversation.write_outgoing(frames, end, contents);
+        }
+        if contents.is_empty() && (self.ping_due || forced) && frames.len() < end {
+            Frame::Ping.encode(frames);
+            contents.push(Content::Ping);
+        }
+    }
+
+    /// Hails the address in use.
+    fn hail(&mut self, turn: &mut Turn<'_>) {
+        if let Some(to) = self.path.address() {
+            self.hail_to(to, DATAGRAM_BYTES_MAX, turn);
+        }
+    }
+
+    /// A datagram that does not open came while the peer may not know this run: it is told where the datagram came
+    /// from, with no more than may go to an unproven address.
+    pub(crate) fn provoked(&mut self, from: SocketAddr, bytes: usize, turn: &mut Turn<'_>) {
+        let room = DATAGRAM_BYTES_MAX.min(bytes * AMPLIFICATION_MAX as usize);
+        if room > HAIL_OVERHEAD_BYTES && self.provoked.take(turn.now) {
+            self.hail_to(from, room, turn);
+        }
+    }
+
+    /// Sends a hail with what is due. What the one before carried is due again.
+    pub(crate) fn hail_to(&mut self, to: SocketAddr, room: usize, turn: &mut Turn<'_>) {
+        self.hail_due = false;
+        let mut retry = Retry::due(turn.now);
+        if let Some(before) = self.hailed.take() {
+            self.conversation.lost(&before.contents);
+            retry = before.retry;
+        }
+        let end = room - HAIL_OVERHEAD_BYTES;
+        let (mut frames, mut contents) = (Vec::new(), Vec::new());
+        if let Some(number) = self.hailed_due.filter(|_| end > 9) {
+            Frame::Hailed(number).encode(&mut frames);
+        }
+        self.conversation.write_answers(false, &mut frames, end, &mut contents);
+        self.conversation.write_outgoing(&mut frames, end, &mut contents);
+        if frames.is_empty() {
+            Frame::Ping.encode(&mut frames);
+        }
+        let which = self.speaking();
+        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
+        let (number, bytes) = session.seal_hail(&frames);
+        self.remember_cause(&bytes);
+        self.path.on_sent(bytes.len());
+        self.told_to = Some(to);
+        retry.sent(turn.now);
+        let waits = !contents.is_empty() || self.has_work();
+        self.hailed = waits.then_some(Hailed { number, contents, retry });
+        turn.effects.push(Effect::Datagram { to, bytes });
+    }
+
+    pub(crate) fn on_hail_timeout(&mut self, turn: &mut Turn<'_>) {
+        let Some(hailed) = self.hailed.as_ref().filter(|hailed| hailed.retry.at <= turn.now) else { return };
+        let unanswered = hailed.retry.count;
+        if unanswered >= PROBES_BEFORE_CHANGE {
+            self.path.rotate();
+            self.down(DownReason::Silent, turn.effects);
+        }
+        self.hello_wanted |= unanswered >= PROBES_BEFORE_HELLO;
+        self.hail(turn);
+    }
+
+    pub(crate) fn on_recovery_timeout(&mut self, turn: &mut Turn<'_>) {
+        match self.conversation.recovery.on_timeout(turn.now) {
+            Timeout::Nothing => {}
+            Timeout::Lost(contents) => self.on_lost(&contents, turn),
+            Timeout::Probe(contents) => {
+                self.on_lost(&contents, turn);
+                self.probes_due = 1;
+                self.on_silence(turn);
+            }
+        }
+    }
+
+    /// Another probe was not answered: the peer may be elsewhere, have another run, or have lost its memo.
+    fn on_silence(&mut self, turn: &mut Turn<'_>) {
+        let unanswered = self.conversation.recovery.probes();
+        let challenge = turn.random();
+        self.path.challenge_again(challenge);
+        if unanswered > PROBES_BEFORE_CHANGE {
+            self.down(DownReason::Silent, turn.effects);
+            if self.path.rotate() {
+                self.conversation.recovery.path_changed();
+            }
+            // What this node knows of the peer's run may be a replay: a hail needs none of it.
+            self.hail_as_probe(turn);
+        }
+        self.hello_wanted |= unanswered > PROBES_BEFORE_HELLO;
+    }
+
+    fn hail_as_probe(&mut self, turn: &mut Turn<'_>) {
+        let which = self.speaking();
+        let Some(to) = self.path.address() else { return };
+        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
+        let mut frames = Vec::new();
+        Frame::Ping.encode(&mut frames);
+        let (_, bytes) = session.seal_hail(&frames);
+        self.remember_cause(&bytes);
+        self.path.on_sent(bytes.len());
+        turn.effects.push(Effect::Datagram { to, bytes });
+    }
+
+    /// What lost packets carried is due again.
+    pub(crate) fn on_lost(&mut self, contents: &[Content], turn: &mut Turn<'_>) {
+        self.conversation.lost(contents);
+        for content in contents {
+            match content {
+                Content::Hailed { number } => self.hailed_due = self.hailed_due.max(Some(*number)),
+                Content::Challenge => {
+                    let challenge = turn.random();
+                    self.path.challenge_again(challenge);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn remember_cause(&mut self, datagram: &[u8]) {
+        if self.causes.len() == CAUSES_MAX {
+            self.causes.pop_front();
+        }
+        self.causes.push_back(cause_of(datagram));
+    }
+}
