@@ -122,8 +122,10 @@ impl Running {
         }
     }
 
-    fn outcome(&self, last: u64) {
+    /// Waits for the outcome of all up to `last` and forgets them, as a core does.
+    fn settle(&self, peer: NodeId, last: u64) {
         self.next(|effect| matches!(effect, Effect::Outcome { upto, .. } if upto >= last).then_some(()));
+        self.send(Command::Settled { peer, stream: STREAM, upto: last });
     }
 }
 
@@ -185,7 +187,7 @@ fn records_pass_between_two_drivers_over_restarts_of_both() {
     first_ann.declare(ben_id, 1, Tag::default(), 0);
     first_ann.send_records(ben_id, 1..=100);
     first_ben.store_until(ann_id, &mut heard, 100);
-    first_ann.outcome(100);
+    first_ann.settle(ben_id, 100);
     assert_eq!(heard, expected(100));
     assert_eq!((place_count(&ann.memo_path()), place_count(&ben.memo_path())), (1, 1));
 
@@ -195,7 +197,7 @@ fn records_pass_between_two_drivers_over_restarts_of_both() {
     second_ben.send(ann.as_peer(Vec::new()));
     first_ann.send_records(ben_id, 101..=200);
     second_ben.store_until(ann_id, &mut heard, 200);
-    first_ann.outcome(200);
+    first_ann.settle(ben_id, 200);
 
     // Ann restarts at another address, and without her memo.
     first_ann.driver.stop();
@@ -205,11 +207,47 @@ fn records_pass_between_two_drivers_over_restarts_of_both() {
     second_ann.declare(ben_id, 201, ann_tag, 200);
     second_ann.send_records(ben_id, 201..=300);
     second_ben.store_until(ann_id, &mut heard, 300);
-    second_ann.outcome(300);
+    second_ann.settle(ben_id, 300);
     assert_eq!(heard, expected(300));
 
     // Ann removes ben: his place is gone from the disk.
     second_ann.send(Command::RemovePeer(ben_id));
     second_ann.driver.stop();
     assert_eq!(place_count(&ann.memo_path()), 0);
+}
+
+#[test]
+fn the_largest_record_passes() {
+    let (mut ann, mut ben) = (Node::new(1), Node::new(2));
+    let running_ben = ben.start(any_port());
+    let running_ann = ann.start(any_port());
+    running_ben.send(ann.as_peer(Vec::new()));
+    running_ann.send(ben.as_peer(vec![running_ben.driver.local_address()]));
+    running_ann.declare(ben.id(), 1, Tag::default(), 0);
+    let payload: Arc<[u8]> = (0..link::RECORD_BYTES_MAX).map(|index| (index % 251) as u8).collect();
+    let record =
+        Record { stream: STREAM, number: 1, tag: running_ann.run.tag(), payload: Arc::clone(&payload) };
+    running_ann.send(Command::Send { peer: ben.id(), record });
+    let mut heard = BTreeMap::new();
+    running_ben.store_until(ann.id(), &mut heard, 1);
+    running_ann.settle(ben.id(), 1);
+    assert!(heard[&1][..] == payload[..]);
+}
+
+/// A record that does not follow is a fault of this program: the driver says so and stops, and nobody waits for it.
+#[test]
+fn a_record_out_of_order_stops_the_driver_with_a_word() {
+    let (mut ann, ben) = (Node::new(1), Node::new(2));
+    let running = ann.start(any_port());
+    running.send(ben.as_peer(Vec::new()));
+    running.declare(ben.id(), 1, Tag::default(), 0);
+    running.send_records(ben.id(), 2..=2);
+    let stopped = loop {
+        match running.events.recv_timeout(WATCHDOG).unwrap() {
+            FabricEvent::Stopped(error) => break error.to_string(),
+            FabricEvent::Link(_) => {}
+        }
+    };
+    assert!(stopped.contains("record 2") && stopped.contains("goes on with 1"), "{stopped}");
+    assert_eq!(running.driver.sender().status(ben.id()), None);
 }
