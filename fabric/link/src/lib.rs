@@ -18,6 +18,7 @@ mod card_fetch;
 pub mod command;
 mod conversation;
 mod datagram;
+mod dispatch;
 pub mod effect;
 mod endpoint;
 pub mod fault;
@@ -38,7 +39,7 @@ mod time;
 mod transmit;
 mod wire;
 
-pub use command::{Config, Declaration, Peer, Record, StreamId, WindowFull};
+pub use command::{Command, Config, Declaration, Peer, Record, StreamId, WindowFull};
 pub use effect::{DownReason, Effect, PeerState, PeerStatus};
 pub use endpoint::Endpoint;
 pub use fault::PeerMisbehaved;
