@@ -136,8 +136,9 @@ impl Core {
         let inbound = self.inbox.entry(key).or_insert_with(fresh);
         match inbound.heard.judge(declaration, number, tag) {
             Verdict::Forked => return self.tell_forked(peer, declaration.stream),
-            // Only the record at the number heard proves that the numbers below it are the same records.
-            Verdict::Duplicate if number < inbound.heard.number => return,
+            // Only the record at the number heard proves that the numbers below it are the same records. One above it
+            // is out of turn behind one that waits, and comes again.
+            Verdict::Duplicate if number != inbound.heard.number => return,
             Verdict::Duplicate => {
                 self.batch.heard.insert(key);
                 return;

@@ -257,3 +257,86 @@ pub fn read_payload(payload: &[u8]) -> Option<(&str, &[u8])> {
     let (name, arguments) = rest.split_at_checked(usize::from(*length))?;
     Some((std::str::from_utf8(name).ok()?, arguments))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route() -> Route {
+        Route { peer: NodeId([1; 32]), from_app: "a".to_owned(), to_app: "b".to_owned() }
+    }
+
+    fn unsettled(tag: u8, bytes: usize) -> Unsettled {
+        Unsettled { tag: Tag([tag; 8]), output: "say".to_owned(), arguments: vec![0; bytes].into() }
+    }
+
+    fn filled(records: usize, bytes: usize) -> Outbox {
+        let mut outbox = Outbox::default();
+        for _ in 0..records {
+            outbox.push(&route(), StreamId([9; 16]), unsettled(1, bytes));
+        }
+        outbox
+    }
+
+    /// The numbers that the link is handed now, and whether a declaration came with them.
+    fn handed(outbox: &mut Outbox) -> (bool, Vec<u64>) {
+        let stream = outbox.stream_mut(&route()).expect("it was filled");
+        let (declaration, records) = stream.hand_over(&route());
+        (declaration.is_some(), records.iter().map(|record| record.number).collect())
+    }
+
+    #[test]
+    fn only_what_is_on_disk_is_handed_over_and_declared_once() {
+        let mut outbox = filled(3, 10);
+        assert_eq!(handed(&mut outbox), (false, vec![]));
+        outbox.mark_synced(&route(), 2);
+        assert_eq!(handed(&mut outbox), (true, vec![1, 2]));
+        assert_eq!(handed(&mut outbox), (false, vec![]));
+        outbox.mark_synced(&route(), 3);
+        assert_eq!(handed(&mut outbox), (false, vec![3]));
+    }
+
+    #[test]
+    fn the_window_is_kept_in_records_and_in_bytes() {
+        let mut outbox = filled(WINDOW_RECORDS + 10, 10);
+        outbox.mark_synced(&route(), u64::MAX);
+        assert_eq!(handed(&mut outbox).1.len(), WINDOW_RECORDS);
+        outbox.settle_oldest(&route());
+        assert_eq!(handed(&mut outbox).1, vec![WINDOW_RECORDS as u64 + 1]);
+
+        let mut outbox = filled(10, WINDOW_BYTES / 4);
+        outbox.mark_synced(&route(), u64::MAX);
+        assert_eq!(handed(&mut outbox).1, vec![1, 2, 3]);
+        outbox.settle_oldest(&route());
+        assert_eq!(handed(&mut outbox).1, vec![4]);
+    }
+
+    #[test]
+    fn room_comes_back_when_records_settle() {
+        let mut outbox = filled(2, 100);
+        let full = outbox.room();
+        let (number, settled) = outbox.settle_oldest(&route()).expect("there are two");
+        assert_eq!((number, settled.tag), (1, Tag([1; 8])));
+        assert_eq!(outbox.room(), full + 1);
+        assert_eq!(outbox.stream(&route()).map(|stream| (stream.settled, stream.last())), Some((1, 2)));
+    }
+
+    #[test]
+    fn a_row_with_a_hole_after_it_is_not_restored() {
+        let row = StreamRow { id: [9; 16], settled: 4, settled_tag: [0; 8] };
+        let record =
+            |number| (number, OutboxRow { tag: [1; 8], output: "say".to_owned(), arguments: vec![] });
+        let restore = |rows| Outbox::default().restore(route(), &row, rows);
+        assert!(restore(vec![record(5), record(6)]).is_ok());
+        assert!(restore(vec![record(5), record(7)]).is_err());
+        assert!(restore(vec![record(4)]).is_err());
+    }
+
+    #[test]
+    fn a_payload_reads_as_it_was_made_and_garbage_does_not() {
+        assert_eq!(read_payload(&payload("say", &[1, 2])), Some(("say", &[1, 2][..])));
+        for garbage in [&[][..], &[3, b's'], &[1, 0xff]] {
+            assert_eq!(read_payload(garbage), None, "{garbage:?}");
+        }
+    }
+}

@@ -274,7 +274,7 @@ impl World {
                     if let Command::AddPeer(peer) = &mut command {
                         peer.memo = this.memos.get(&peer.node).copied();
                     }
-                    running.endpoint.command(now, command);
+                    running.endpoint.command(now, command).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
                 }
                 Out::Reply { to, reply } => {
                     if let (Some(number), Reply::Applied(_)) = (this.asked.remove(&to), reply) {

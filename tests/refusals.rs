@@ -1,0 +1,244 @@
+//! What a node is given that is wrong: a clear error, nothing lost, nothing running on.
+
+mod demo;
+
+use demo::{Demo, NodeUnderTest, wait_for};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+const APP: &str = "app notes\n\nrecord Note { id: int, text: text }\n\nstate notes: list of Note by id\n\n\
+    on note(text: text) -> int {\n  require text != \"\" else \"an empty note\"\n  \
+    let n = notes add Note { id: next_id(notes), text }\n  return n.id\n}\n\nview all = [n for n in notes order by n.id]\n";
+
+fn selvedge(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn output(folder: &Path, arguments: &[&str]) -> Output {
+    selvedge(folder, arguments).output().expect("the binary of this build starts")
+}
+
+/// Ends its node when dropped.
+struct RunningNode {
+    child: Child,
+    ready: Value,
+}
+
+impl RunningNode {
+    fn start(folder: &Path, dir: &str, app: &str) -> RunningNode {
+        let arguments = ["node", "--dir", dir, "--app", app, "--http", "127.0.0.1:0", "--fabric", "127.0.0.1:0", "--json"];
+        let mut child = selvedge(folder, &arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
+        output.read_line(&mut line).expect("it prints text");
+        let ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a line of JSON: {line:?}"));
+        RunningNode { child, ready }
+    }
+
+    fn http(&self) -> NodeUnderTest {
+        let text = |key: &str| self.ready[key].as_str().expect("the line has it").to_owned();
+        NodeUnderTest::new(&text("http"), &text("node"))
+    }
+}
+
+impl Drop for RunningNode {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn workplace() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it is written");
+    write("notes.weft", APP);
+    write("broken.weft", "app broken\n\nview all = notse\n\nview two: = 1\n");
+    write("bytes.weft", "\u{0}\u{1}");
+    write("a file", "not a folder");
+    folder
+}
+
+#[test]
+fn what_cannot_start_says_what_and_what_to_do() {
+    let folder = workplace();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken_http = taken.local_addr().expect("it is bound").to_string();
+    let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let taken_fabric = taken.local_addr().expect("it is bound").to_string();
+    std::fs::create_dir(folder.path().join("open")).expect("a folder");
+    let loose = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path().join("open"), loose).expect("its mode is set");
+
+    // Arguments, exit code, words of the message.
+    let table: &[(&[&str], i32, &[&str])] = &[
+        (&["node", "--dir", "new", "--app", "none.weft", "--http", "127.0.0.1:0"], 1, &["none.weft", "No such file"]),
+        (&["node", "--dir", "new", "--app", "bytes.weft", "--http", "127.0.0.1:0"], 1, &["bytes.weft"]),
+        (
+            &["node", "--dir", "new", "--app", "broken.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["broken.weft:3", "notse", "broken.weft:5"],
+        ),
+        (&["node", "--dir", "new", "--app", "notes.weft", "--http", &taken_http], 1, &[&taken_http, "--http"]),
+        (
+            &["node", "--dir", "new", "--app", "notes.weft", "--http", "127.0.0.1:0", "--fabric", &taken_fabric],
+            1,
+            &[&taken_fabric, "--fabric"],
+        ),
+        (&["node", "--dir", "a file", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["a file"]),
+        (&["node", "--dir", "a file/x", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["a file/x"]),
+        (&["node", "--dir", "open", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["chmod"]),
+        (&["node", "--dir", "new", "--app", "notes.weft", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["twice"]),
+        (&["node", "--dir", "new", "--app", "notes.weft", "--http", "nowhere"], 2, &["nowhere"]),
+        (&["node", "--app", "notes.weft"], 2, &["--dir"]),
+        (&["peer", "add", "--dir", "new", "svt1nonsense"], 2, &["ticket"]),
+        (&["peer", "remove", "--dir", "new", "sv1nonsense"], 2, &["node"]),
+        (&["nonsense"], 2, &["nonsense"]),
+    ];
+    for (arguments, code, words) in table {
+        let output = output(folder.path(), arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {error}");
+        for word in *words {
+            assert!(error.contains(word), "{arguments:?} does not say {word:?}: {error}");
+        }
+        assert!(!error.contains("panicked"), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_second_process_on_a_folder_is_refused_and_the_first_goes_on() {
+    let folder = workplace();
+    let first = RunningNode::start(folder.path(), "node", "notes.weft");
+    let arguments = ["node", "--dir", "node", "--app", "notes.weft", "--http", "127.0.0.1:0"];
+    let second = output(folder.path(), &arguments);
+    let error = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{error}");
+    assert!(error.contains(&first.child.id().to_string()), "the first one's process number: {error}");
+    let answer = first.http().post("/notes/note", &json!({ "text": "still here" }), None);
+    assert_eq!(answer, Ok((200, json!({ "answer": 1 }))));
+}
+
+#[test]
+fn what_was_answered_is_there_after_kill_and_a_wrong_shape_changes_nothing() {
+    let folder = workplace();
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    let http = node.http();
+    assert_eq!(http.post("/notes/note", &json!({ "text": "kept" }), None), Ok((200, json!({ "answer": 1 }))));
+    // Path, body, status, words of the message.
+    let table: &[(&str, Value, u16, &str)] = &[
+        ("/notes/note", json!({ "text": 7 }), 400, "text"),
+        ("/notes/note", json!({ "txet": "a" }), 400, "txet"),
+        ("/notes/note", json!({}), 400, "text"),
+        ("/notes/note", json!([]), 400, "object"),
+        ("/notes/note", json!({ "text": "" }), 409, "an empty note"),
+        ("/notes/none", json!({}), 404, "none"),
+        ("/none/note", json!({}), 404, "none"),
+    ];
+    for (path, body, status, words) in table {
+        let (code, answer) = http.post(path, body, None).expect("the node answers");
+        assert_eq!(code, *status, "{path} {body}: {answer}");
+        let message = answer["error"]["message"].as_str().expect("an error has a message");
+        assert!(message.contains(words), "{path} {body}: {message}");
+    }
+    drop(node);
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1, "text": "kept" }])));
+}
+
+#[test]
+fn the_same_key_is_answered_the_same_also_after_kill() {
+    let folder = workplace();
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    let post = |node: &RunningNode, text: &str| {
+        node.http().post("/notes/note", &json!({ "text": text }), Some("key 1")).expect("the node answers")
+    };
+    assert_eq!(post(&node, "once"), (200, json!({ "answer": 1 })));
+    assert_eq!(post(&node, "once"), (200, json!({ "answer": 1 })));
+    assert_eq!(post(&node, "other").0, 409);
+    drop(node);
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    assert_eq!(post(&node, "once"), (200, json!({ "answer": 1 })));
+    assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1, "text": "once" }])));
+}
+
+#[test]
+fn a_state_of_another_shape_is_refused_and_the_old_source_still_runs() {
+    let folder = workplace();
+    drop(RunningNode::start(folder.path(), "node", "notes.weft"));
+    let changed = APP.replace("id: int, text: text }", "id: int, text: text, at: int }").replace(", text }\n  return", ", text, at: 1 }\n  return");
+    std::fs::write(folder.path().join("changed.weft"), changed).expect("it is written");
+    let arguments = ["node", "--dir", "node", "--app", "changed.weft", "--http", "127.0.0.1:0"];
+    let output = output(folder.path(), &arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("shape"), "{error}");
+    drop(RunningNode::start(folder.path(), "node", "notes.weft"));
+}
+
+#[test]
+fn noise_and_strangers_change_nothing_and_are_shown() {
+    let demo = Demo::start(&[]);
+    let (ann, ben) = (demo.node("ann"), demo.node("ben"));
+    // Noise straight at ben: any bytes, and bytes of every first byte's kind.
+    let noise = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let fabric = demo.ready["ben"]["fabric"].as_str().expect("the first line says where datagrams come");
+    for first in 0..=255u8 {
+        for length in [1, 29, 600, 1200] {
+            let mut bytes = vec![first.wrapping_mul(31); length];
+            bytes[0] = first;
+            let _ = noise.send_to(&bytes, fabric);
+        }
+    }
+    // A stranger who has ben's ticket, and whom ben does not know.
+    let folder = workplace();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apps/messenger/messenger.weft");
+    let source = source.to_str().expect("the path is text");
+    let stranger = RunningNode::start(folder.path(), "stranger", source);
+    let ticket = demo.ready["ben"]["ticket"].as_str().expect("the first line has the ticket");
+    let added = output(folder.path(), &["peer", "add", "--dir", "stranger", ticket, "--name", "Ben"]);
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    let http = stranger.http();
+    let befriend = http.post("/messenger/befriend", &json!({ "node": ben.id, "name": "Ben" }), None);
+    assert_eq!(befriend.map(|(status, _)| status), Ok(200));
+    let write = http.post("/messenger/write", &json!({ "to": ben.id, "text": "let me in" }), None);
+    assert_eq!(write.map(|(status, _)| status), Ok(200));
+    wait_for("the stranger is told why its line waits", || {
+        let status = output(folder.path(), &["status", "--dir", "stranger", "--json"]);
+        let status = String::from_utf8_lossy(&status.stdout).into_owned();
+        if status.contains("has not added this node") { Ok(()) } else { Err(status) }
+    });
+    let conversation = http.get(&format!("/messenger/conversation?peer={}", ben.id)).expect("the view answers");
+    assert_eq!(conversation[0]["progress"], "waiting");
+    // Between the two that are friends all goes on.
+    ann.post_until_answered("/messenger/write", &json!({ "to": ben.id, "text": "all well?" }), "1");
+    wait_for("ann's line is delivered", || {
+        let lines = ann.get(&format!("/messenger/conversation?peer={}", ben.id))?;
+        if lines[0]["progress"] == "delivered" { Ok(()) } else { Err(lines.to_string()) }
+    });
+    let heard = ben.get(&format!("/messenger/conversation?peer={}", stranger.http().id)).expect("the view answers");
+    assert_eq!(heard, json!([]));
+    assert!(demo.end().success());
+}
+
+#[test]
+fn a_node_that_is_asked_to_stop_finishes_and_exits_well() {
+    let folder = workplace();
+    let mut node = RunningNode::start(folder.path(), "node", "notes.weft");
+    let pid = node.child.id().to_string();
+    let killed = Command::new("kill").args(["-TERM", &pid]).status().expect("there is kill");
+    assert!(killed.success());
+    let status = node.child.wait().expect("it is a child of this process");
+    assert_eq!(status.code(), Some(0));
+    let mut rest = String::new();
+    if let Some(mut error) = node.child.stderr.take() {
+        error.read_to_string(&mut rest).expect("it prints text");
+    }
+    assert!(!rest.contains("panicked"), "{rest}");
+}
