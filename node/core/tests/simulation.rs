@@ -188,7 +188,8 @@ impl World {
             return;
         }
         let mut port = USUAL_PORT;
-        if self.chance.one_in(3) {
+        // Node 0 stays: of two that both moved neither knows where the other is, and nobody can help them.
+        if node > 0 && self.chance.one_in(3) {
             self.reach("moved");
             port = 1000 + self.chance.below(1000) as u16;
         }
