@@ -1,1 +1,55 @@
-fn main() {}
+//! The `selvedge` command: everything a person does is one of its subcommands.
+//!
+//! `arguments` is what was asked for, parsed without looking at the machine; a module for each subcommand makes it real.
+//! `node` runs a node, `peer` asks a node or its folder, `demo` runs two nodes and what lies between them. `control` is
+//! the way to a running node, `output` the way to whoever asked. Nothing here knows how a node works: what is more than
+//! asking and showing belongs to the node. `anyhow` is used here and nowhere else.
+
+mod arguments;
+mod control;
+mod demo;
+mod node;
+mod output;
+mod peer;
+mod signals;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command, PeerCommand};
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut output = Output::new(arguments.json());
+    run(arguments, &mut output).unwrap_or_else(|error| {
+        output.error(&format!("{error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn run(arguments: Arguments, output: &mut Output) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        Command::Node(arguments) => block_on(node::run(arguments, output)),
+        Command::Demo(arguments) => block_on(demo::run(arguments, output)),
+        Command::Id(at) => peer::id(&at.dir, output).map(|()| ExitCode::SUCCESS),
+        Command::Status(at) => peer::status(&at.dir, output).map(|()| ExitCode::SUCCESS),
+        Command::Peer(PeerCommand::Add { at, ticket, name }) => {
+            peer::add(&at.dir, &ticket, &name, output).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Peer(PeerCommand::List(at)) => peer::list(&at.dir, output).map(|()| ExitCode::SUCCESS),
+        Command::Peer(PeerCommand::Remove { at, node }) => {
+            peer::remove(&at.dir, node, output).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
+    let result = runtime.block_on(future);
+    // A request that is still under way holds nothing that must be finished.
+    runtime.shutdown_background();
+    result
+}

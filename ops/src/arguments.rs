@@ -1,0 +1,239 @@
+//! What was asked for: parsed purely, so that it is tested without a machine.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use sealing::{NodeId, Ticket};
+
+/// A node that was stopped by a fault of its own ends with this code, as `EX_SOFTWARE` of sysexits.
+pub const STOPPED_BY_A_FAULT: u8 = 70;
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused or failed, with why; 2 the command line is wrong; \
+70 a running node was stopped by a fault, with why.\n\
+With --json, what is printed is one JSON object a line; a failure is {\"error\":WHY}, and also told on standard error.";
+
+/// Devices that run apps and send each other sealed messages, applied exactly once.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, after_help = EXIT_CODES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a node until SIGTERM or Ctrl-C
+    #[command(after_help = EXIT_CODES)]
+    Node(NodeArguments),
+    /// Say who a folder's node is, and the ticket to give to others; a new folder becomes a node's
+    #[command(after_help = EXIT_CODES)]
+    Id(At),
+    /// Say and change whom a node talks to
+    #[command(subcommand)]
+    Peer(PeerCommand),
+    /// Say how a node is, and what waits for whom and why
+    #[command(after_help = EXIT_CODES)]
+    Status(At),
+    /// Run two nodes, ann and ben, that write to each other; kill one and see that no line is lost
+    #[command(after_help = DEMO_HELP)]
+    Demo(DemoArguments),
+}
+
+const DEMO_HELP: &str = "\
+Commands at its prompt, or one a line through a pipe, whose end means quit:
+  kill ben    kill his process at once (SIGKILL)
+  start ben   start it again, its page at the same address
+  status      how both are
+  help        this list
+  quit        stop both; the folder is removed unless --dir gave it
+The same goes for ann. Both nodes send to a forwarder that records each datagram in the file DIR/recording: 8 bytes \
+SELVREC1, then for each datagram the time (u64, microseconds since 1970), the direction (u8: 0 from ann to ben, 1 from ben \
+to ann), the length (u32) and the bytes; integers are little-endian. An older recording in DIR is replaced.
+
+With --json: first {\"ready\":true,\"ann\":{\"http\":…,\"node\":…,\"page\":…},\"ben\":{…},\"recording\":PATH}, then one \
+object for each command when it has taken effect: {\"killed\":\"ben\"}, {\"started\":\"ben\",\"http\":…}, {\"status\":{…}}, \
+{\"help\":…}, {\"quit\":true}, {\"error\":WHY}; {\"stopped\":\"ben\",\"why\":…} if a node ended by itself.
+
+Exit codes: 0 quit; 1 failed, with why; 2 the command line is wrong.";
+
+/// How to run a node.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct NodeArguments {
+    /// The node's folder; made if it is not there
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Files of apps to run
+    #[arg(long = "app", value_name = "PATH", num_args = 1.., required = true)]
+    pub apps: Vec<PathBuf>,
+    /// Where HTTP listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub http: SocketAddr,
+    /// Where other nodes' datagrams come; port 0 takes the one of last time if it is free, else another
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0")]
+    pub fabric: SocketAddr,
+    /// Print one JSON object when ready
+    #[arg(long)]
+    pub json: bool,
+    /// Stop when standard input ends: whoever started the node is gone
+    #[arg(long, hide = true)]
+    pub exit_with_stdin: bool,
+}
+
+/// A node's folder.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct At {
+    /// The node's folder, whether the node runs or not
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with peers.
+#[derive(Debug, PartialEq, Eq, Subcommand)]
+pub enum PeerCommand {
+    /// Add a peer by its ticket, or learn its newer addresses; it must add this node, too
+    #[command(after_help = EXIT_CODES)]
+    Add {
+        /// The folder.
+        #[command(flatten)]
+        at: At,
+        /// What `selvedge id` says on the other side, svt1…
+        ticket: Ticket,
+        /// What to call it here
+        #[arg(long, default_value = "", hide_default_value = true)]
+        name: String,
+    },
+    /// Say who the peers are
+    #[command(after_help = EXIT_CODES)]
+    List(At),
+    /// Talk to a node no more
+    #[command(after_help = EXIT_CODES)]
+    Remove {
+        /// The folder.
+        #[command(flatten)]
+        at: At,
+        /// The node, sv1…
+        node: NodeId,
+    },
+}
+
+/// How to run the demo.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct DemoArguments {
+    /// Keep both nodes and the recording in this folder, and go on with what is there
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Another app than the messenger
+    #[arg(long, value_name = "PATH")]
+    pub app: Option<PathBuf>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Arguments {
+    /// Whether programs read what is printed.
+    pub fn json(&self) -> bool {
+        match &self.command {
+            Command::Node(NodeArguments { json, .. })
+            | Command::Demo(DemoArguments { json, .. })
+            | Command::Id(At { json, .. })
+            | Command::Status(At { json, .. })
+            | Command::Peer(
+                PeerCommand::List(At { json, .. })
+                | PeerCommand::Add { at: At { json, .. }, .. }
+                | PeerCommand::Remove { at: At { json, .. }, .. },
+            ) => *json,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn ticket() -> Ticket {
+        Ticket { node: NodeId([7; 32]), card_hash: [1; 32], addresses: vec![] }
+    }
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("selvedge").chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_asked_for_is_understood() {
+        let check = |line: &str, expected: &str| {
+            let Arguments { command } = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!(format!("{command:?}"), expected, "{line}");
+        };
+        check(
+            "node --dir d --app a.weft b.weft --http 127.0.0.1:80 --app c.weft --json",
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], http: 127.0.0.1:80, fabric: 0.0.0.0:0, json: true, exit_with_stdin: false })"#,
+        );
+        check(
+            "node --dir d --app a.weft --http [::1]:0 --fabric [::1]:9 --exit-with-stdin",
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], http: [::1]:0, fabric: [::1]:9, json: false, exit_with_stdin: true })"#,
+        );
+        check("id --dir d", r#"Id(At { dir: "d", json: false })"#);
+        check("status --dir d --json", r#"Status(At { dir: "d", json: true })"#);
+        check("peer list --dir d", r#"Peer(List(At { dir: "d", json: false }))"#);
+        check(
+            &format!("peer add --dir d {} --name ben --json", ticket()),
+            &format!(
+                r#"Peer(Add {{ at: At {{ dir: "d", json: true }}, ticket: {:?}, name: "ben" }})"#,
+                ticket()
+            ),
+        );
+        check(
+            &format!("peer remove --dir d {}", ticket().node),
+            &format!(r#"Peer(Remove {{ at: At {{ dir: "d", json: false }}, node: {:?} }})"#, ticket().node),
+        );
+        check("demo", "Demo(DemoArguments { dir: None, app: None, json: false })");
+        check(
+            "demo --json --dir d --app a.weft",
+            r#"Demo(DemoArguments { dir: Some("d"), app: Some("a.weft"), json: true })"#,
+        );
+    }
+
+    #[test]
+    fn a_wrong_line_is_refused_with_what_is_wrong() {
+        let check = |line: &str, expected: &str| {
+            let error = parse(line).map(|_| ()).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(expected) && error.exit_code() == 2, "{line}: {text}");
+        };
+        check("node --dir d", "--app <PATH>...");
+        check("node --app a.weft", "--dir <DIR>");
+        check("node --dir d --app a.weft --http localhost", "'localhost' for '--http <ADDR>'");
+        check("peer add --dir d nonsense", "a ticket begins with \"svt1\"");
+        let mut changed = ticket().to_string();
+        let last = if changed.ends_with('a') { "b" } else { "a" };
+        changed.replace_range(changed.len() - 1.., last);
+        check(&format!("peer add --dir d {changed}"), "for '<TICKET>'");
+        check("peer remove --dir d sv1nonsense", "for '<NODE>'");
+        check("peer add --dir d", "<TICKET>");
+        check("demo --dir", "a value is required for '--dir <DIR>'");
+        check("weave", "unrecognized subcommand 'weave'");
+    }
+
+    #[test]
+    fn json_is_known_before_anything_is_done() {
+        for (line, json) in [("demo --json", true), ("demo", false), ("peer list --dir d --json", true)] {
+            assert_eq!(parse(line).unwrap().json(), json, "{line}");
+        }
+    }
+}
