@@ -140,13 +140,6 @@ impl Frame<'_> {
             Frame::Forked { handle } => put(out, FORKED, &[*handle], &[]),
         }
     }
-
-    /// Bytes of the encoded frame.
-    pub(crate) fn encoded_bytes(&self) -> usize {
-        let mut out = Vec::new();
-        self.encode(&mut out);
-        out.len()
-    }
 }
 
 fn put(out: &mut Vec<u8>, kind: u8, numbers: &[u64], raw: &[u8]) {

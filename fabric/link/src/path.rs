@@ -27,11 +27,6 @@ impl Path {
         self.proven
     }
 
-    /// Whether this address is one of the peer's.
-    pub(crate) fn knows(&self, address: SocketAddr) -> bool {
-        self.known.contains(&address)
-    }
-
     /// Newer addresses from the owner stand before what was known; the one in use stays in use while it is proven.
     pub(crate) fn learn(&mut self, addresses: &[SocketAddr]) {
         let mut known: Vec<SocketAddr> = Vec::new();

@@ -130,10 +130,6 @@ impl Recovery {
         self.in_flight + crate::limits::DATAGRAM_BYTES_MAX as u64 <= self.window
     }
 
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.sent.is_empty()
-    }
-
     pub(crate) fn probes(&self) -> u32 {
         self.probes
     }
@@ -305,7 +301,7 @@ mod tests {
     fn three_packets_above_make_a_loss() {
         let mut recovery = Recovery::new();
         for number in 0..4 {
-            ping(&mut recovery, number, number);
+            ping(&mut recovery, 0, number);
         }
         let told = recovery.on_acknowledged(Time(1000), &[(3, 3)], Span(0));
         assert_eq!(told.lost, [Content::Hailed { number: 0 }]);

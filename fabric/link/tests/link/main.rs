@@ -1,0 +1,10 @@
+//! The link under test as a whole: endpoints of the production type over a virtual network.
+//!
+//! `world` is the network, the clock and the faults, all from one seed; `node` is an endpoint with a small store beside
+//! it; `seeds` runs many worlds; `cases` are single situations with their expected course; `noise` is bytes of anybody.
+
+mod cases;
+mod node;
+mod noise;
+mod seeds;
+mod world;

@@ -1,0 +1,529 @@
+//! The network, the clock and the faults of a simulation, all from one seed; and what must hold at each step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use link::{Effect, Peer, StreamId, Time};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use sealing::{NodeId, Tag};
+
+use crate::node::{Event, Fate, Node, reason};
+
+pub const SECOND: u64 = 1_000_000;
+
+enum Happening {
+    Arrives { from: SocketAddr, to: SocketAddr, bytes: Vec<u8> },
+    Commits { node: usize, run: u64 },
+    Chaos,
+}
+
+/// How bad the network is, in thousandths.
+#[derive(Clone, Copy, Default)]
+pub struct Weather {
+    pub loss: u32,
+    pub duplication: u32,
+    pub corruption: u32,
+    pub jitter_microseconds: u32,
+}
+
+pub struct World {
+    pub now: Time,
+    pub rng: ChaCha20Rng,
+    pub nodes: Vec<Node>,
+    pub weather: Weather,
+    pub blocked: BTreeSet<(usize, usize)>,
+    pub reached: BTreeMap<&'static str, u64>,
+    pub trace: Vec<String>,
+    pub violation: Option<String>,
+    pub datagrams: u64,
+    queue: BTreeMap<(Time, u64), Happening>,
+    sequence: u64,
+    routes: BTreeMap<SocketAddr, usize>,
+    /// What was ever sent: the truth to compare with.
+    truth: BTreeMap<(NodeId, StreamId, u64, Tag), Arc<[u8]>>,
+    backups: BTreeMap<usize, crate::node::Store>,
+    pub rollbacks: bool,
+    /// The process dies after so many more effects.
+    kill_after: Option<(usize, u32)>,
+    next_port: u16,
+}
+
+impl World {
+    pub fn new(seed: u64, count: usize) -> World {
+        let mut world = World {
+            now: Time(SECOND),
+            rng: ChaCha20Rng::seed_from_u64(seed),
+            nodes: (0..count).map(Node::new).collect(),
+            weather: Weather::default(),
+            blocked: BTreeSet::new(),
+            reached: BTreeMap::new(),
+            trace: Vec::new(),
+            violation: None,
+            datagrams: 0,
+            queue: BTreeMap::new(),
+            sequence: 0,
+            routes: BTreeMap::new(),
+            truth: BTreeMap::new(),
+            backups: BTreeMap::new(),
+            rollbacks: false,
+            kill_after: None,
+            next_port: 5000,
+        };
+        for node in 0..count {
+            world.routes.insert(world.nodes[node].home, node);
+        }
+        world
+    }
+
+    /// Everybody is everybody's peer, some by a card, some by a ticket alone, some with an address that is dead.
+    pub fn befriend_all(&mut self) {
+        let known: Vec<_> = self.nodes.iter().map(|node| (node.id(), node.card.clone(), node.home)).collect();
+        for at in 0..self.nodes.len() {
+            for (other, (node, card, home)) in known.iter().enumerate().filter(|(other, _)| *other != at) {
+                let by_ticket = (at + other) % 3 == 1;
+                let dead = SocketAddr::from(([10, 9, 9, 9], 1));
+                let addresses = if (at + other).is_multiple_of(2) { vec![dead, *home] } else { vec![*home] };
+                self.nodes[at].peers.push(Peer {
+                    node: *node,
+                    card_hash: Some(card.hash()),
+                    card: (!by_ticket).then(|| card.clone()),
+                    addresses,
+                    memo: None,
+                });
+            }
+        }
+    }
+
+    pub fn below(&mut self, bound: u32) -> u32 {
+        self.rng.next_u32() % bound.max(1)
+    }
+
+    pub fn chance(&mut self, thousandths: u32) -> bool {
+        self.below(1000) < thousandths
+    }
+
+    pub fn reach(&mut self, fault: &'static str) {
+        *self.reached.entry(fault).or_default() += 1;
+    }
+
+    pub fn note(&mut self, line: impl FnOnce() -> String) {
+        if self.trace.len() > 4000 {
+            self.trace.drain(..2000);
+        }
+        let at = self.now.0;
+        self.trace.push(format!("{:>12.6} {}", at as f64 / 1e6, line()));
+    }
+
+    pub fn fail(&mut self, what: String) {
+        self.note(|| format!("VIOLATION {what}"));
+        self.violation.get_or_insert(what);
+    }
+
+    fn schedule(&mut self, after: u64, happening: Happening) {
+        self.sequence += 1;
+        self.queue.insert((Time(self.now.0 + after), self.sequence), happening);
+    }
+
+    pub fn schedule_chaos(&mut self, after: u64) {
+        self.schedule(after, Happening::Chaos);
+    }
+
+    pub fn start(&mut self, node: usize) {
+        let mut entropy = [0; 32];
+        self.rng.fill_bytes(&mut entropy);
+        let now = self.now;
+        self.nodes[node].start(now, entropy);
+        self.note(|| format!("{node} starts"));
+        self.settle_effects(node);
+    }
+
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].kill();
+        self.note(|| format!("{node} is killed"));
+    }
+
+    pub fn index_of(&self, id: NodeId) -> usize {
+        self.nodes.iter().position(|node| node.id() == id).expect("a node of this world")
+    }
+
+    /// The app of a node sends a record.
+    pub fn write(&mut self, from: usize, to: usize, bytes: usize) {
+        if self.nodes[from].endpoint.is_none() {
+            return;
+        }
+        let mut payload = vec![0; bytes];
+        self.rng.fill_bytes(&mut payload);
+        let payload: Arc<[u8]> = payload.into();
+        let (me, peer) = (self.nodes[from].id(), self.nodes[to].id());
+        if let Some((stream, number, tag)) = self.nodes[from].write(peer, payload.clone()) {
+            self.note(|| format!("{from} writes {number} of {bytes} bytes to {to}"));
+            self.truth.insert((me, stream, number, tag), payload);
+        }
+        self.settle_effects(from);
+    }
+
+    pub fn on_endpoint(&mut self, node: usize, act: impl FnOnce(&mut link::Endpoint, Time)) {
+        let now = self.now;
+        if let Some(endpoint) = &mut self.nodes[node].endpoint {
+            act(endpoint, now);
+        }
+        self.settle_effects(node);
+    }
+
+    /// Carries out effects in order until there are none, or the node dies between two of them.
+    fn settle_effects(&mut self, node: usize) {
+        loop {
+            if let Some((dying, left)) = &mut self.kill_after
+                && *dying == node
+            {
+                if *left == 0 {
+                    self.kill_after = None;
+                    self.reach("killed between two effects");
+                    self.kill(node);
+                    return;
+                }
+                *left -= 1;
+            }
+            let Some(effect) = self.nodes[node].endpoint.as_mut().and_then(link::Endpoint::poll_effect)
+            else {
+                break;
+            };
+            self.carry_out(node, effect);
+        }
+        if self.nodes[node].begin_commit() {
+            let (run, delay) = (self.nodes[node].runs, u64::from(self.below(20_000)));
+            self.schedule(delay, Happening::Commits { node, run });
+        }
+    }
+
+    fn carry_out(&mut self, node: usize, effect: Effect) {
+        let mut events = Vec::new();
+        let now = self.now;
+        let at = &mut self.nodes[node];
+        match effect {
+            Effect::SaveMemo { peer, place } => {
+                let before = at.memos.insert(peer, place).unwrap_or([0; 256]);
+                at.memos_before.insert(peer, before);
+            }
+            Effect::Datagram { to, bytes } => self.transmit(node, to, bytes),
+            Effect::Record { peer, declaration, number, tag, payload } => {
+                at.on_record(now, peer, &declaration, (number, tag), payload, &mut events);
+            }
+            Effect::Outcome { peer, stream, upto, refusals } => {
+                at.on_outcome(peer, stream, upto, &refusals, &mut events);
+            }
+            Effect::Waiting { .. } => self.reach("the sender was told to wait"),
+            Effect::Settled { peer, stream, upto } => at.on_settled(peer, stream, upto),
+            Effect::Forked { peer, stream } => at.on_forked(peer, stream, &mut events),
+            Effect::Card { peer, card } => {
+                for known in at.peers.iter_mut().filter(|known| known.node == peer) {
+                    known.card = Some(card.clone());
+                }
+                self.reach("a card was fetched");
+            }
+            Effect::Address { .. } => self.reach("an address was proven"),
+            Effect::Stranger { .. } => {}
+            Effect::Peer { node: peer, state } => {
+                let peer = self.index_of(peer);
+                self.note(|| format!("{node} sees {peer} {state}"));
+            }
+        }
+        for event in events {
+            self.judge(node, event);
+        }
+    }
+
+    fn transmit(&mut self, node: usize, to: SocketAddr, bytes: Vec<u8>) {
+        self.datagrams += 1;
+        assert!(bytes.len() <= link::limits::DATAGRAM_BYTES_MAX);
+        let from = self.nodes[node].address;
+        let target = self.routes.get(&to).copied();
+        let kind = bytes[0];
+        let length = bytes.len();
+        if target.is_some_and(|target| self.blocked.contains(&(node, target))) {
+            self.reach("one-way partition");
+            return;
+        }
+        let lost = self.chance(self.weather.loss);
+        self.note(|| format!("{node} → {target:?} {kind:#x} {length}{}", if lost { " lost" } else { "" }));
+        if lost {
+            self.reach("loss");
+            return;
+        }
+        let copies = if self.chance(self.weather.duplication) { 2 } else { 1 };
+        for _ in 1..copies {
+            self.reach("duplication");
+        }
+        for _ in 0..copies {
+            let mut bytes = bytes.clone();
+            if self.chance(self.weather.corruption) {
+                self.reach("corruption");
+                let at = self.below(bytes.len() as u32) as usize;
+                bytes[at] ^= 1 << self.below(8);
+            }
+            let jitter = self.weather.jitter_microseconds;
+            let delay = 5_000 + u64::from(self.below(jitter));
+            if jitter > 5_000 {
+                self.reach("delay and reordering");
+            }
+            self.schedule(delay, Happening::Arrives { from, to, bytes });
+        }
+    }
+
+    /// What must hold of what a node says to its app.
+    fn judge(&mut self, node: usize, event: Event) {
+        match event {
+            Event::Applied { peer, stream, number, tag, payload } => {
+                let from = self.index_of(peer);
+                self.note(|| format!("{node} applies {number} of {from}"));
+                if self.truth.get(&(peer, stream, number, tag)).is_none_or(|sent| sent[..] != payload[..]) {
+                    self.fail(format!("{node} applied {number} that {from} never sent like this"));
+                }
+                self.check_order(node, peer, stream);
+            }
+            Event::Gap => {
+                self.reach("gap");
+                if !self.nodes[node].was_rolled_back {
+                    self.fail(format!("{node} saw a gap and was never set back"));
+                }
+            }
+            Event::Forked => self.reach("the receiver found a fork"),
+            Event::ToldForked => {
+                self.reach("the sender was told that it forked");
+                if !self.nodes[node].was_rolled_back {
+                    self.fail(format!("{node} was told that it forked and was never set back"));
+                }
+            }
+            Event::Waited => self.reach("a record had to wait"),
+            Event::Duplicate => self.reach("a record came again"),
+            Event::Outcome { peer, stream, number, tag, fate } => {
+                self.check_outcome(node, peer, (stream, number, tag), &fate);
+            }
+        }
+    }
+
+    /// Each record at most once, in order: one above the one before, or behind a named gap.
+    fn check_order(&mut self, node: usize, peer: NodeId, stream: StreamId) {
+        let store = &self.nodes[node].store;
+        let numbers: Vec<u64> = store
+            .applied
+            .iter()
+            .rev()
+            .filter(|(from, of, ..)| *from == peer && *of == stream)
+            .take(2)
+            .map(|(_, _, number, ..)| *number)
+            .collect();
+        let before = numbers.get(1).copied().unwrap_or(0);
+        let named = (before + 1..numbers[0]).all(|missing| store.gaps.contains(&(peer, stream, missing)));
+        if numbers[0] <= before || !named {
+            self.fail(format!("{node} applied {} after {before}", numbers[0]));
+        }
+    }
+
+    /// What is said to be delivered or refused is committed so at the receiver, unless that was set back since.
+    fn check_outcome(&mut self, node: usize, peer: NodeId, record: (StreamId, u64, Tag), fate: &Fate) {
+        let (stream, number, tag) = record;
+        let me = self.nodes[node].id();
+        let receiver = self.index_of(peer);
+        let there = &self.nodes[receiver];
+        let was_rolled_back = there.was_rolled_back;
+        let applied = there
+            .disk
+            .applied
+            .iter()
+            .find(|(from, of, at, with, _)| (*from, *of, *at, *with) == (me, stream, number, tag))
+            .map(|(.., refused)| *refused);
+        let expected = applied.map(|refused| match refused {
+            false => Fate::Delivered,
+            true => Fate::Refused(
+                self.truth
+                    .get(&(me, stream, number, tag))
+                    .map(|payload| cut(reason(payload)))
+                    .unwrap_or_default(),
+            ),
+        });
+        self.note(|| format!("{node} is told of {number} to {receiver}: {fate:?}"));
+        if expected.as_ref() != Some(fate) && !was_rolled_back {
+            self.fail(format!("{node} was told {fate:?} of {number} to {receiver}, it is {expected:?}"));
+        }
+        if matches!(fate, Fate::Refused(_)) {
+            self.reach("a refusal arrived");
+        }
+    }
+
+    /// One step: the next arrival, commit or timer. False if nothing will ever happen.
+    pub fn step(&mut self, chaos: &mut dyn FnMut(&mut World)) -> bool {
+        let timer = |node: &Node| node.endpoint.as_ref().and_then(link::Endpoint::next_timeout);
+        let wake = self.nodes.iter().filter_map(|node| timer(node).map(|at| (at, node.name))).min();
+        let first = self.queue.first_key_value().map(|(key, _)| *key);
+        match (wake, first) {
+            (None, None) => return false,
+            (Some((at, node)), first) if first.is_none_or(|(next, _)| at < next) => {
+                self.now = self.now.max(at);
+                self.on_endpoint(node, |endpoint, now| endpoint.handle_timeout(now));
+                return true;
+            }
+            _ => {}
+        }
+        let Some(((at, _), happening)) = self.queue.pop_first() else { return false };
+        self.now = self.now.max(at);
+        match happening {
+            Happening::Arrives { from, to, bytes } => {
+                if let Some(node) = self.routes.get(&to).copied() {
+                    self.on_endpoint(node, |endpoint, now| endpoint.handle_datagram(now, from, &bytes));
+                }
+            }
+            Happening::Commits { node, run } => {
+                if self.nodes[node].runs == run && self.nodes[node].endpoint.is_some() {
+                    let now = self.now;
+                    self.nodes[node].end_commit(now);
+                    self.settle_effects(node);
+                }
+            }
+            Happening::Chaos => chaos(self),
+        }
+        true
+    }
+
+    /// Runs without faults of the world's own until this time or until nothing will happen.
+    pub fn run_until(&mut self, end: Time) {
+        while self.now < end && self.violation.is_none() && self.step(&mut |_| {}) {}
+    }
+
+    pub fn is_settled(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            !node.dirty
+                && node.committing.is_none()
+                && node.store.outboxes.values().all(|outbox| outbox.rows.is_empty())
+        })
+    }
+
+    /// One fault of the world.
+    pub fn fault(&mut self) {
+        let node = self.below(self.nodes.len() as u32) as usize;
+        match self.below(15) {
+            0 => self.die(node),
+            1 => self.kill_after = Some((node, self.rng.next_u32() % 12)),
+            2 | 3 => self.revive(node),
+            4 => self.weather = self.bad_weather(),
+            5 => {
+                let other = self.below(self.nodes.len() as u32) as usize;
+                self.blocked.insert((node, other));
+            }
+            6 => self.blocked.clear(),
+            7 => self.move_away(node),
+            8 => self.set_absent(node, true),
+            9 => self.set_absent(node, false),
+            10 => {
+                self.backups.entry(node).or_insert_with(|| self.nodes[node].disk.clone());
+            }
+            11 if self.rollbacks => self.roll_back(node),
+            _ => {
+                let other = (node + 1 + self.below(self.nodes.len() as u32 - 1) as usize) % self.nodes.len();
+                for _ in 0..self.below(12) {
+                    let bytes = match self.below(12) {
+                        0 => 801 + self.below(20_000),
+                        1 => 0,
+                        _ => self.below(900),
+                    };
+                    self.write(node, other, bytes as usize);
+                }
+            }
+        }
+    }
+
+    fn die(&mut self, node: usize) {
+        if self.nodes[node].endpoint.is_some() {
+            if self.nodes[node].committing.is_some() {
+                self.reach("killed during a commit");
+            }
+            self.kill(node);
+        }
+    }
+
+    fn bad_weather(&mut self) -> Weather {
+        Weather {
+            loss: self.below(300),
+            duplication: self.below(100),
+            corruption: self.below(50),
+            jitter_microseconds: self.below(200_000),
+        }
+    }
+
+    /// Starts a dead node again: with its memo, without it, with a damaged one, or with the one before the last save.
+    pub fn revive(&mut self, node: usize) {
+        if self.nodes[node].endpoint.is_some() {
+            return;
+        }
+        match self.below(6) {
+            0 => {
+                self.reach("memo lost");
+                self.nodes[node].memos.clear();
+            }
+            1 => {
+                self.reach("memo rolled back");
+                self.nodes[node].memos = self.nodes[node].memos_before.clone();
+            }
+            2 => {
+                self.reach("memo damaged");
+                let at = self.below(256) as usize;
+                self.nodes[node].memos.values_mut().for_each(|place| place[at] ^= 4);
+            }
+            _ => self.reach("restart with the memo"),
+        }
+        self.start(node);
+    }
+
+    fn move_away(&mut self, node: usize) {
+        self.next_port += 1;
+        let (old, home) = (self.nodes[node].address, self.nodes[node].home);
+        let new = SocketAddr::new(home.ip(), self.next_port);
+        if old != home {
+            self.routes.remove(&old);
+        }
+        self.routes.insert(new, node);
+        self.nodes[node].address = new;
+        self.reach("address change");
+        self.note(|| format!("{node} moves to {new}"));
+    }
+
+    pub fn set_absent(&mut self, node: usize, absent: bool) {
+        self.nodes[node].absent = absent;
+        if !absent {
+            self.on_endpoint(node, |endpoint, now| endpoint.ready(now, "messenger"));
+        }
+    }
+
+    /// Takes the disk of a node back to its backup. Runs go on counting.
+    pub fn roll_back(&mut self, node: usize) {
+        let Some(backup) = self.backups.remove(&node) else { return };
+        self.reach("store rolled back");
+        self.kill(node);
+        self.nodes[node].disk = backup;
+        self.nodes[node].was_rolled_back = true;
+        self.start(node);
+    }
+
+    pub fn back_up(&mut self, node: usize) {
+        self.backups.insert(node, self.nodes[node].disk.clone());
+    }
+
+    /// The network and all nodes are well again.
+    pub fn heal(&mut self) {
+        self.weather = Weather::default();
+        self.blocked.clear();
+        self.kill_after = None;
+        for node in 0..self.nodes.len() {
+            self.set_absent(node, false);
+            self.revive(node);
+        }
+        self.note(|| "the world is healed".into());
+    }
+}
+
+fn cut(mut reason: String) -> String {
+    reason.truncate(link::limits::REASON_BYTES_MAX);
+    reason
+}
