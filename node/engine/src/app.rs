@@ -1,214 +1,46 @@
 //! One app: its module and its state.
 
+use crate::arguments;
+use crate::budget::{DELTA_BYTES_MAX, Fault, SEND_BYTES_MAX};
+use crate::codec::{self, Reader};
+use crate::event::{Applied, Context, Delta, Event, EventError, RestoreError, Send, ViewError};
+use crate::json;
+use crate::machine::{Machine, Sent};
+use crate::state::{COUNTERS, Key, List, Row, State};
 use sealing::NodeId;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft::Module;
-
-/// What an event may know of the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context {
-    /// Milliseconds since 1970 UTC, fixed when the event begins.
-    pub now: i64,
-    /// The event's only source of chance.
-    pub entropy: [u8; 32],
-    /// Sends that the outbox still has room for; an event that would make more is [`EventError::NoRoom`].
-    pub room: usize,
-}
-
-/// One thing that happens to an app.
-#[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// A post from outside.
-    Input {
-        /// The `on` that takes it.
-        name: &'a str,
-        /// The text of a JSON object.
-        arguments: &'a [u8],
-        /// Who posts: the token's user, or `local`.
-        by: &'a str,
-    },
-    /// A send from another node, proven to be `peer`.
-    From {
-        /// The `on … from` that takes it.
-        name: &'a str,
-        /// As [`Send::arguments`] made them.
-        arguments: &'a [u8],
-        /// The sending node.
-        peer: NodeId,
-        /// The sending app.
-        app: &'a str,
-    },
-    /// The fabric says that an own send was applied there.
-    Delivered {
-        /// The output that was sent.
-        output: &'a str,
-        /// The send's arguments.
-        arguments: &'a [u8],
-        /// The receiving node.
-        peer: NodeId,
-        /// What its handler returned.
-        answer: Option<&'a [u8]>,
-    },
-    /// The fabric says that an own send was refused there.
-    Refused {
-        /// The output that was sent.
-        output: &'a str,
-        /// The send's arguments.
-        arguments: &'a [u8],
-        /// The receiving node.
-        peer: NodeId,
-        /// Why, in the receiving app's words.
-        reason: &'a str,
-    },
-}
-
-/// What an event did.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Applied {
-    /// The handler's answer as JSON text, where it has one.
-    pub answer: Option<String>,
-    /// Changed rows, in order of list and key.
-    pub deltas: Vec<Delta>,
-    /// Sends, in the order in which they were made.
-    pub sends: Vec<Send>,
-    /// What was charged.
-    pub operations: u64,
-}
-
-/// One changed row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delta {
-    /// The list's number in the module.
-    pub list: u32,
-    /// The row's key; empty for a state variable.
-    pub key: Vec<u8>,
-    /// The row as it is now, or none when it was removed.
-    pub row: Option<Vec<u8>>,
-}
-
-/// A message to an app of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Send {
-    /// The receiving `on … from`.
-    pub output: String,
-    /// Field names and typed values, self-describing, after a version byte.
-    pub arguments: Vec<u8>,
-    /// The receiving node.
-    pub to: NodeId,
-    /// The receiving app.
-    pub app: String,
-}
-
-/// Why an event changed nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EventError {
-    /// The module has no such handler.
-    #[error("app `{app}` has no input `{name}`")]
-    NoSuchInput {
-        /// The app.
-        app: String,
-        /// The name asked for.
-        name: String,
-    },
-    /// The arguments are not of the handler's shape.
-    #[error("{message}")]
-    Shape {
-        /// Which field, what was expected, what was found.
-        message: String,
-    },
-    /// The app refused, in its own words, or a rule of the language did.
-    #[error("{reason}")]
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// The event would send more than the outbox has room for.
-    #[error("the outbox has room for {room} more sends: wait until peers have taken what is on its way")]
-    NoRoom {
-        /// Sends that there was room for.
-        room: usize,
-    },
-    /// The event cost more than an event may.
-    #[error("the event went over its budget of {limit} {unit}")]
-    Budget {
-        /// `operations` or `bytes`.
-        unit: &'static str,
-        /// The most there is.
-        limit: u64,
-    },
-}
-
-/// Why a view gives nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ViewError {
-    /// The module has no such view.
-    #[error("app `{app}` has no view `{name}`")]
-    NoSuchView {
-        /// The app.
-        app: String,
-        /// The name asked for.
-        name: String,
-    },
-    /// The query is not of the view's shape.
-    #[error("{message}")]
-    Shape {
-        /// Which field, what was expected, what was found.
-        message: String,
-    },
-    /// The view refused: overflow, division by zero, its own words.
-    #[error("{reason}")]
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// The view cost more than a view may.
-    #[error("the view went over its budget of {limit} {unit}")]
-    Budget {
-        /// `operations` or `bytes`.
-        unit: &'static str,
-        /// The most there is.
-        limit: u64,
-    },
-}
-
-/// A row from a log that this module cannot hold.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RestoreError {
-    /// The module has no list of that number.
-    #[error("app `{app}` has no list number {list}")]
-    NoSuchList {
-        /// The app.
-        app: String,
-        /// The number.
-        list: u32,
-    },
-    /// The key or the row is not of the list's type.
-    #[error("a row of `{list}` does not read: {message}")]
-    Row {
-        /// The list's name.
-        list: String,
-        /// What is wrong.
-        message: String,
-    },
-}
+use weft::module::{Door, ListKind, Module, Type};
+use weft::{Value, module};
 
 /// One app: a module and its state.
 #[derive(Debug, Clone)]
 pub struct App {
     module: Arc<Module>,
+    me: NodeId,
+    state: State,
 }
 
 /// The state of an app at one moment; cheap to make, clone and keep.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     module: Arc<Module>,
+    me: NodeId,
+    state: State,
+}
+
+/// Code to run for an event: the function, its arguments and what it answers.
+struct Work<'m> {
+    function: u32,
+    arguments: Vec<Value>,
+    answer: Option<&'m Type>,
 }
 
 impl App {
     /// An app whose lists are empty and whose state variables have their initial values.
     pub fn new(module: Arc<Module>, me: NodeId) -> App {
-        let _ = me;
-        App { module }
+        let state = State::new(&module);
+        App { module, me, state }
     }
 
     /// The module that runs.
@@ -216,13 +48,69 @@ impl App {
         &self.module
     }
 
+    /// The state as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { module: Arc::clone(&self.module), me: self.me, state: self.state.clone() }
+    }
+
     /// Takes one delta from the log.
     ///
     /// # Errors
-    /// The list, key or row is not of this module.
+    /// The list, key or row is not of this module; nothing is changed then.
     pub fn restore(&mut self, list: u32, key: &[u8], row: Option<&[u8]>) -> Result<(), RestoreError> {
-        let _ = (list, key, row);
-        unimplemented!()
+        let module = Arc::clone(&self.module);
+        if list == COUNTERS {
+            return self.restore_counter(key, row);
+        }
+        let Some(declared) = module.lists.get(list as usize) else {
+            return Err(RestoreError::NoSuchList { app: module.name.clone(), list });
+        };
+        let wrong =
+            |message: &str| RestoreError::Row { list: declared.name.clone(), message: message.into() };
+        match (&declared.kind, row) {
+            (ListKind::Variable { kind, initial }, row) => {
+                if !key.is_empty() {
+                    return Err(wrong("a variable has no key"));
+                }
+                let value = match row {
+                    Some(row) => read_row(row, kind, &module).map_err(wrong)?,
+                    None => initial.clone(),
+                };
+                self.state.lists[list as usize] = List::Variable(value);
+            }
+            (ListKind::Keyed { record, .. }, Some(row)) => {
+                let value = read_row(row, &Type::Record(*record), &module).map_err(wrong)?;
+                let Value::Record(row) = value else { return Err(wrong("it is no record")) };
+                if *codec::key_of(&row, list, &module) != *key {
+                    return Err(wrong("its key is not the one that it is kept under"));
+                }
+                self.state.put(list, key.into(), row, &module);
+            }
+            (ListKind::Keyed { .. }, None) => {
+                self.state.remove(list, key, &module);
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_counter(&mut self, key: &[u8], row: Option<&[u8]>) -> Result<(), RestoreError> {
+        let wrong = |message: &str| RestoreError::Row { list: "next_id".into(), message: message.into() };
+        let list = u32::from_be_bytes(key.try_into().map_err(|_| wrong("its key is no list's number"))?);
+        let module = &self.module;
+        let keyed = self.state.keyed_mut(list);
+        let keyed = keyed.ok_or_else(|| RestoreError::NoSuchList { app: module.name.clone(), list })?;
+        keyed.counter = match row {
+            Some(row) => {
+                let mut reader = Reader::new(row);
+                let word = reader.word().map_err(|error| wrong(error.0))?;
+                if !reader.is_empty() {
+                    return Err(wrong("bytes follow the number"));
+                }
+                word
+            }
+            None => 0,
+        };
+        Ok(())
     }
 
     /// Applies one event, whole or not at all.
@@ -230,13 +118,71 @@ impl App {
     /// # Errors
     /// Why nothing changed.
     pub fn event(&mut self, event: Event<'_>, context: &Context) -> Result<Applied, EventError> {
-        let _ = (event, context);
-        unimplemented!()
+        let module = Arc::clone(&self.module);
+        let Some(work) = self.work(event, &module)? else { return Ok(Applied::default()) };
+        let mut machine = Machine::new(&module, self.state.clone(), self.me.0, context.now);
+        let value = machine.run(work.function, work.arguments).map_err(refusal)?;
+        if machine.sends.len() > context.room {
+            return Err(EventError::NoRoom { room: context.room });
+        }
+        let answer = match work.answer {
+            Some(kind) => {
+                Some(json::write_value(&value, kind, &module, &mut machine.budget).map_err(refusal)?)
+            }
+            None => None,
+        };
+        let deltas = deltas(&self.state, &machine.state, &machine.touched, &module)?;
+        let sends = machine
+            .sends
+            .iter()
+            .map(|sent| send(sent, &module))
+            .collect::<Result<Vec<Send>, EventError>>()?;
+        let applied = Applied { answer, deltas, sends, operations: machine.budget.used() };
+        self.state = machine.state;
+        Ok(applied)
     }
 
-    /// The state as it is now.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot { module: Arc::clone(&self.module) }
+    /// What an event asks for; nothing if it is a word of the fabric that the app does not listen to.
+    fn work<'m>(&self, event: Event<'_>, module: &'m Module) -> Result<Option<Work<'m>>, EventError> {
+        match event {
+            Event::Input { name, arguments, by } => {
+                let door = find(&module.inputs, name).ok_or_else(|| no_input(module, name))?;
+                let read = json::read_fields(arguments, &door.fields, module);
+                let mut arguments = read.map_err(|wrong| EventError::Shape { message: wrong.message() })?;
+                if door.takes_caller {
+                    arguments.push(Value::Text(by.into()));
+                }
+                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref() }))
+            }
+            Event::From { name, arguments, peer, app } => {
+                let door = find(&module.from_inputs, name).filter(|_| app == module.name);
+                let door = door.ok_or_else(|| no_input(module, name))?;
+                let mut arguments = decode(arguments, door, module)?;
+                arguments.push(node(peer));
+                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref() }))
+            }
+            Event::Delivered { output, arguments, peer, answer: _ } => {
+                Self::word(&module.delivered, output, arguments, vec![node(peer)], module)
+            }
+            Event::Refused { output, arguments, peer, reason } => {
+                let others = vec![node(peer), Value::Text(reason.into())];
+                Self::word(&module.refused, output, arguments, others, module)
+            }
+        }
+    }
+
+    fn word<'m>(
+        words: &[module::Word],
+        output: &str,
+        arguments: &[u8],
+        others: Vec<Value>,
+        module: &'m Module,
+    ) -> Result<Option<Work<'m>>, EventError> {
+        let listening = words.iter().find(|word| module.from_inputs[word.output as usize].name == output);
+        let Some(word) = listening else { return Ok(None) };
+        let mut arguments = decode(arguments, &module.from_inputs[word.output as usize], module)?;
+        arguments.extend(others);
+        Ok(Some(Work { function: word.function, arguments, answer: None }))
     }
 }
 
@@ -252,7 +198,168 @@ impl Snapshot {
         by: &str,
         now: i64,
     ) -> Result<String, ViewError> {
-        let _ = (&self.module, name, query, by, now);
-        unimplemented!()
+        let module = &*self.module;
+        let door = find(&module.views, name)
+            .ok_or_else(|| ViewError::NoSuchView { app: module.name.clone(), name: name.into() })?;
+        let mut arguments =
+            parameters(query, door, module).map_err(|message| ViewError::Shape { message })?;
+        if door.takes_caller {
+            arguments.push(Value::Text(by.into()));
+        }
+        let mut machine = Machine::new(module, self.state.clone(), self.me.0, now);
+        let value = machine.run(door.function, arguments).map_err(view_refusal)?;
+        let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
+        json::write_value(&value, kind, module, &mut machine.budget).map_err(view_refusal)
     }
+
+    /// Every row of the state as a delta that [`App::restore`] takes, in order of list and key. Variables that have
+    /// their initial value are there too.
+    pub fn rows(&self) -> Vec<Delta> {
+        let module = &*self.module;
+        let mut rows = Vec::new();
+        for (number, list) in self.state.lists.iter().enumerate() {
+            let number = number as u32;
+            let keys: Vec<Key> = match list {
+                List::Variable(_) => vec![Key::default()],
+                List::Keyed(keyed) => keyed.rows.keys().cloned().collect(),
+            };
+            for key in keys {
+                // A row that came in within the limit of an event's deltas is within any limit.
+                let row = encoded(&self.state, number, &key, module, usize::MAX).ok().flatten();
+                rows.push(Delta { list: number, key: key.to_vec(), row });
+            }
+        }
+        for (number, list) in self.state.lists.iter().enumerate() {
+            if let List::Keyed(keyed) = list
+                && keyed.counter != 0
+            {
+                let key = (number as u32).to_be_bytes().to_vec();
+                rows.push(Delta { list: COUNTERS, key, row: Some(counter_row(keyed.counter)) });
+            }
+        }
+        rows
+    }
+}
+
+fn find<'d>(doors: &'d [Door], name: &str) -> Option<&'d Door> {
+    doors.iter().find(|door| door.name == name)
+}
+
+fn no_input(module: &Module, name: &str) -> EventError {
+    EventError::NoSuchInput { app: module.name.clone(), name: name.into() }
+}
+
+fn node(node: NodeId) -> Value {
+    Value::Node(Arc::new(node.0))
+}
+
+fn decode(bytes: &[u8], door: &Door, module: &Module) -> Result<Vec<Value>, EventError> {
+    arguments::decode(bytes, &door.fields, module).map_err(|message| EventError::Shape { message })
+}
+
+fn refusal(fault: Fault) -> EventError {
+    match fault {
+        Fault::Refused(reason) => EventError::Refused { reason },
+        Fault::Budget { unit, limit } => EventError::Budget { unit, limit },
+    }
+}
+
+fn view_refusal(fault: Fault) -> ViewError {
+    match fault {
+        Fault::Refused(reason) => ViewError::Refused { reason },
+        Fault::Budget { unit, limit } => ViewError::Budget { unit, limit },
+    }
+}
+
+/// A view's arguments from a query's parameters.
+fn parameters(query: &[(String, String)], door: &Door, module: &Module) -> Result<Vec<Value>, String> {
+    let mut values: Vec<Option<Value>> = vec![None; door.fields.len()];
+    for (name, text) in query {
+        let Some(at) = door.fields.iter().position(|field| field.name == *name) else {
+            let there: Vec<&str> = door.fields.iter().map(|field| field.name.as_str()).collect();
+            let there = if there.is_empty() { "none".into() } else { there.join(", ") };
+            let name: String = name.chars().take(40).collect();
+            return Err(format!("there is no parameter `{name}`: `{}` takes {there}", door.name));
+        };
+        if values[at].is_some() {
+            return Err(format!("parameter `{name}` is there twice"));
+        }
+        let value = json::read_parameter(text, &door.fields[at], module);
+        values[at] = Some(value.map_err(|wrong| wrong.message())?);
+    }
+    let filled =
+        values.into_iter().zip(&door.fields).map(|(value, field)| json::with_default(value, field, module));
+    filled.collect::<Result<Vec<Value>, _>>().map_err(|wrong| wrong.message())
+}
+
+fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static str> {
+    let mut reader = Reader::new(row);
+    let value = reader.value(kind, module).map_err(|error| error.0)?;
+    if reader.is_empty() { Ok(value) } else { Err("bytes follow it") }
+}
+
+fn counter_row(counter: i64) -> Vec<u8> {
+    let mut row = Vec::new();
+    codec::put_word(counter, &mut row);
+    row
+}
+
+/// A row of a list as bytes, or none when it is not there.
+fn encoded(
+    state: &State,
+    list: u32,
+    key: &Key,
+    module: &Module,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, codec::Unwritable> {
+    let (value, kind) = match (&state.lists[list as usize], &module.lists[list as usize].kind) {
+        (List::Variable(value), ListKind::Variable { kind, .. }) => (value.clone(), kind.clone()),
+        (List::Keyed(keyed), ListKind::Keyed { record, .. }) => match keyed.rows.get(&**key) {
+            Some(row) => (Value::Record(Row::clone(row)), Type::Record(*record)),
+            None => return Ok(None),
+        },
+        _ => return Err(codec::Unwritable),
+    };
+    let mut row = Vec::new();
+    codec::put_value(&value, &kind, module, limit, &mut row)?;
+    Ok(Some(row))
+}
+
+/// The rows that differ between two states, among those that were touched.
+fn deltas(
+    before: &State,
+    after: &State,
+    touched: &BTreeSet<(u32, Key)>,
+    module: &Module,
+) -> Result<Vec<Delta>, EventError> {
+    let too_large = |_| EventError::Budget { unit: "bytes of changed rows", limit: DELTA_BYTES_MAX as u64 };
+    let mut left = DELTA_BYTES_MAX;
+    let mut deltas = Vec::new();
+    for (list, key) in touched {
+        let (old, new) = if *list == COUNTERS {
+            (counter(before, key), counter(after, key))
+        } else {
+            let old = encoded(before, *list, key, module, usize::MAX).map_err(too_large)?;
+            (old, encoded(after, *list, key, module, left).map_err(too_large)?)
+        };
+        if old == new {
+            continue;
+        }
+        let size = key.len() + new.as_ref().map_or(0, Vec::len);
+        left = left.checked_sub(size).ok_or(codec::Unwritable).map_err(too_large)?;
+        deltas.push(Delta { list: *list, key: key.to_vec(), row: new });
+    }
+    Ok(deltas)
+}
+
+fn counter(state: &State, key: &Key) -> Option<Vec<u8>> {
+    let list = u32::from_be_bytes(key.as_ref().try_into().ok()?);
+    Some(counter_row(state.keyed(list)?.counter))
+}
+
+fn send(sent: &Sent, module: &Module) -> Result<Send, EventError> {
+    let door = &module.from_inputs[sent.output as usize];
+    let arguments = arguments::encode(&sent.arguments, &door.fields, module, SEND_BYTES_MAX)
+        .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })?;
+    Ok(Send { output: door.name.clone(), arguments, to: NodeId(*sent.to), app: module.name.clone() })
 }

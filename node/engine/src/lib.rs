@@ -1,10 +1,24 @@
 //! Runs a compiled app: events change its state whole or not at all, views read a snapshot of it.
 //!
 //! Must not know: a store, a link, a socket, a clock, a random source. `now` and entropy are handed in; changed rows,
-//! sends and answers are handed out.
+//! sends and answers are handed out. The same state, input, `now` and entropy give the same bytes everywhere.
+//!
+//! How the parts meet: `app` takes events and views, reads their arguments (`json` from outside, `arguments` from
+//! other nodes), and runs code on the `machine`, which changes a `state`; `codec` turns rows and keys into bytes.
+//! An event works on a copy of the state's roots, which costs nothing, and the copy becomes the state when it is done.
 
 mod app;
+mod arguments;
+mod budget;
+mod codec;
+mod cursor;
+mod event;
+mod json;
+mod machine;
+mod state;
+mod text;
 
-pub use app::{
-    App, Applied, Context, Delta, Event, EventError, RestoreError, Send, Snapshot, ViewError,
-};
+pub use app::{App, Snapshot};
+pub use budget::{BYTES_MAX, OPERATIONS_MAX};
+pub use event::{Applied, Context, Delta, Event, EventError, RestoreError, Send, ViewError};
+pub use state::COUNTERS;

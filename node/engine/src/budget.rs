@@ -1,0 +1,74 @@
+//! What an event or a view may cost. What is counted is the same on every machine.
+
+/// Operations of one event or view: every operation of the code is one, bulk ones count by size.
+pub const OPERATIONS_MAX: u64 = 1 << 24;
+/// Bytes that one event or view may make, all together: texts, records, lists, arguments, answers.
+pub const BYTES_MAX: u64 = 1 << 28;
+/// Bytes of the changed rows of one event: what fits a frame of the log with room for others.
+pub(crate) const DELTA_BYTES_MAX: usize = 20 << 20;
+/// Bytes of one send's arguments: what fits a record of the link (256 KiB) with its names around it.
+pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
+/// Sends of one event: bounds what one event adds to the outbox.
+pub(crate) const SENDS_MAX: usize = 4_096;
+
+/// Why code stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// In the app's words or the language's.
+    Refused(String),
+    /// It cost too much.
+    Budget { unit: &'static str, limit: u64 },
+}
+
+impl Fault {
+    /// A register does not hold what the checker has proven: an error of the compiler, never of the app.
+    pub(crate) fn unproven(what: &str) -> Fault {
+        Fault::Refused(format!("the compiled code is broken ({what} expected): please report this app"))
+    }
+}
+
+/// What is left.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    operations: u64,
+    bytes: u64,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Budget {
+        Budget { operations: OPERATIONS_MAX, bytes: BYTES_MAX }
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        OPERATIONS_MAX - self.operations
+    }
+
+    pub(crate) fn operations_left(&self) -> u64 {
+        self.operations
+    }
+
+    pub(crate) fn operations(&mut self, count: u64) -> Result<(), Fault> {
+        match self.operations.checked_sub(count) {
+            Some(left) => {
+                self.operations = left;
+                Ok(())
+            }
+            None => {
+                self.operations = 0;
+                Err(Fault::Budget { unit: "operations", limit: OPERATIONS_MAX })
+            }
+        }
+    }
+
+    /// Charges bytes, and an operation for every sixteen.
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<(), Fault> {
+        self.operations(count as u64 / 16)?;
+        match self.bytes.checked_sub(count as u64) {
+            Some(left) => {
+                self.bytes = left;
+                Ok(())
+            }
+            None => Err(Fault::Budget { unit: "bytes", limit: BYTES_MAX }),
+        }
+    }
+}

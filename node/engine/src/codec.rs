@@ -1,0 +1,238 @@
+//! Rows and keys as bytes.
+//!
+//! A row is its fields in order, each by its type: words as zigzag varints, texts and lists after their length, nodes
+//! as 32 bytes, a `T?` after a byte that says whether it is there. A key compares as its bytes do: words big-endian
+//! with the sign turned, texts with 0 written 0 255 and ended by 0 0.
+
+use std::sync::Arc;
+use weft::Value;
+use weft::module::{ListKind, Module, Type};
+
+/// Bytes that are not what they should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+/// More bytes than allowed, or a value that is not of its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unwritable;
+
+pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn zigzag(word: i64) -> u64 {
+    ((word << 1) ^ (word >> 63)) as u64
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+pub(crate) fn put_word(word: i64, out: &mut Vec<u8>) {
+    put_number(zigzag(word), out);
+}
+
+/// Appends a value, as long as all stays within `limit` bytes.
+pub(crate) fn put_value(
+    value: &Value,
+    kind: &Type,
+    module: &Module,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    if out.len() > limit {
+        return Err(Unwritable);
+    }
+    match (kind, value) {
+        (Type::Optional(_), Value::None) => out.push(0),
+        (Type::Optional(inner), value) => {
+            out.push(1);
+            put_value(value, inner, module, limit, out)?;
+        }
+        (Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_), Value::Word(word)) => {
+            put_word(*word, out);
+        }
+        (Type::Text, Value::Text(text)) => {
+            put_number(text.len() as u64, out);
+            out.extend_from_slice(text.as_bytes());
+        }
+        (Type::Node, Value::Node(node)) => out.extend_from_slice(&**node),
+        (Type::Record(number), Value::Record(fields)) => {
+            for (field, value) in module.records[*number as usize].fields.iter().zip(fields.iter()) {
+                put_value(value, &field.kind, module, limit, out)?;
+            }
+        }
+        (Type::List(element), Value::List(values)) => {
+            put_number(values.len() as u64, out);
+            for value in values.iter() {
+                put_value(value, element, module, limit, out)?;
+            }
+        }
+        _ => return Err(Unwritable),
+    }
+    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
+}
+
+/// Reads from the front of bytes.
+pub(crate) struct Reader<'b> {
+    bytes: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    pub(crate) fn new(bytes: &'b [u8]) -> Reader<'b> {
+        Reader { bytes }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'b [u8], Malformed> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(Malformed("bytes are missing"))?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let part = u64::from(byte & 0x7f);
+            if shift == 63 && part > 1 || byte == 0 && shift > 0 {
+                break;
+            }
+            number |= part << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Malformed("a number is not in its shortest form"))
+    }
+
+    pub(crate) fn word(&mut self) -> Result<i64, Malformed> {
+        Ok(unzigzag(self.number()?))
+    }
+
+    /// A count of things that each take at least one byte.
+    pub(crate) fn count(&mut self) -> Result<usize, Malformed> {
+        let count = self.number()?;
+        if count > self.bytes.len() as u64 {
+            return Err(Malformed("bytes are missing"));
+        }
+        Ok(count as usize)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<&'b str, Malformed> {
+        let count = self.count()?;
+        std::str::from_utf8(self.take(count)?).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+
+    pub(crate) fn node(&mut self) -> Result<Value, Malformed> {
+        let bytes: [u8; 32] = self.take(32)?.try_into().map_err(|_| Malformed("bytes are missing"))?;
+        Ok(Value::Node(Arc::new(bytes)))
+    }
+
+    pub(crate) fn value(&mut self, kind: &Type, module: &Module) -> Result<Value, Malformed> {
+        Ok(match kind {
+            Type::Optional(inner) => match self.byte()? {
+                0 => Value::None,
+                1 => self.value(inner, module)?,
+                _ => return Err(Malformed("a value is neither there nor not")),
+            },
+            Type::Bool => match self.word()? {
+                word @ (0 | 1) => Value::Word(word),
+                _ => return Err(Malformed("a bool is neither true nor false")),
+            },
+            Type::Int | Type::Time | Type::Duration => Value::Word(self.word()?),
+            Type::Enum(number) => {
+                let word = self.word()?;
+                let cases = module.enums[*number as usize].cases.len();
+                if !(0..cases as i64).contains(&word) {
+                    return Err(Malformed("an enum has no such case"));
+                }
+                Value::Word(word)
+            }
+            Type::Text => Value::Text(self.text()?.into()),
+            Type::Node => self.node()?,
+            Type::Record(number) => {
+                let fields = module.records[*number as usize].fields.iter();
+                let fields: Result<Vec<Value>, Malformed> =
+                    fields.map(|field| self.value(&field.kind, module)).collect();
+                Value::Record(fields?.into())
+            }
+            Type::List(element) => {
+                // A record without fields takes no byte, and a list of such ones could be told to be endless.
+                let count = self.number()?;
+                if count > self.bytes.len() as u64 && !takes_no_byte(element, module) || count > ELEMENTS_MAX
+                {
+                    return Err(Malformed("bytes are missing"));
+                }
+                let values: Result<Vec<Value>, Malformed> =
+                    (0..count).map(|_| self.value(element, module)).collect();
+                Value::List(Arc::new(values?))
+            }
+            Type::Nothing | Type::Broken => return Err(Malformed("the type is no type of state")),
+        })
+    }
+}
+
+/// Elements of one list in a row: more could not have been made within an event's operations.
+const ELEMENTS_MAX: u64 = crate::budget::OPERATIONS_MAX;
+
+fn takes_no_byte(kind: &Type, module: &Module) -> bool {
+    match kind {
+        Type::Record(number) => {
+            module.records[*number as usize].fields.iter().all(|field| takes_no_byte(&field.kind, module))
+        }
+        _ => false,
+    }
+}
+
+/// Appends one field of a key or of an index.
+pub(crate) fn put_key(value: &Value, kind: &Type, out: &mut Vec<u8>) {
+    match (kind, value) {
+        (Type::Optional(_), Value::None) => out.push(0),
+        (Type::Optional(inner), value) => {
+            out.push(1);
+            put_key(value, inner, out);
+        }
+        (_, Value::Word(word)) => out.extend_from_slice(&(*word as u64 ^ (1 << 63)).to_be_bytes()),
+        (_, Value::Node(node)) => out.extend_from_slice(&**node),
+        (_, Value::Text(text)) => {
+            for byte in text.bytes() {
+                out.push(byte);
+                if byte == 0 {
+                    out.push(255);
+                }
+            }
+            out.extend_from_slice(&[0, 0]);
+        }
+        // The checker lets nothing else be a key.
+        _ => {}
+    }
+}
+
+/// The key of a row of a list.
+pub(crate) fn key_of(row: &[Value], list: u32, module: &Module) -> Arc<[u8]> {
+    let mut key = Vec::new();
+    if let ListKind::Keyed { record, keys, .. } = &module.lists[list as usize].kind {
+        put_fields(row, *record, keys, module, &mut key);
+    }
+    key.into()
+}
+
+/// Appends some fields of a row.
+pub(crate) fn put_fields(row: &[Value], record: u32, fields: &[u16], module: &Module, out: &mut Vec<u8>) {
+    let kinds = &module.records[record as usize].fields;
+    for field in fields {
+        put_key(&row[*field as usize], &kinds[*field as usize].kind, out);
+    }
+}

@@ -1,0 +1,191 @@
+//! What happens to an app and what comes of it: plain data.
+
+use sealing::NodeId;
+
+/// What an event may know of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// Milliseconds since 1970 UTC, fixed when the event begins.
+    pub now: i64,
+    /// The event's only source of chance.
+    pub entropy: [u8; 32],
+    /// Sends that the outbox still has room for; an event that would make more is [`EventError::NoRoom`].
+    pub room: usize,
+}
+
+/// One thing that happens to an app.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A post from outside.
+    Input {
+        /// The `on` that takes it.
+        name: &'a str,
+        /// The text of a JSON object.
+        arguments: &'a [u8],
+        /// Who posts: the token's user, or `local`.
+        by: &'a str,
+    },
+    /// A send from another node, proven to be `peer`.
+    From {
+        /// The `on … from` that takes it.
+        name: &'a str,
+        /// As [`Send::arguments`] made them.
+        arguments: &'a [u8],
+        /// The sending node.
+        peer: NodeId,
+        /// The sending app.
+        app: &'a str,
+    },
+    /// The fabric says that an own send was applied there.
+    Delivered {
+        /// The output that was sent.
+        output: &'a str,
+        /// The send's arguments.
+        arguments: &'a [u8],
+        /// The receiving node.
+        peer: NodeId,
+        /// What its handler returned.
+        answer: Option<&'a [u8]>,
+    },
+    /// The fabric says that an own send was refused there.
+    Refused {
+        /// The output that was sent.
+        output: &'a str,
+        /// The send's arguments.
+        arguments: &'a [u8],
+        /// The receiving node.
+        peer: NodeId,
+        /// Why, in the receiving app's words.
+        reason: &'a str,
+    },
+}
+
+/// What an event did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// The handler's answer as JSON text, where it has one.
+    pub answer: Option<String>,
+    /// Changed rows, in order of list and key.
+    pub deltas: Vec<Delta>,
+    /// Sends, in the order in which they were made.
+    pub sends: Vec<Send>,
+    /// What was charged.
+    pub operations: u64,
+}
+
+/// One changed row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delta {
+    /// The list's number in the module.
+    pub list: u32,
+    /// The row's key; empty for a state variable.
+    pub key: Vec<u8>,
+    /// The row as it is now, or none when it was removed.
+    pub row: Option<Vec<u8>>,
+}
+
+/// A message to an app of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Send {
+    /// The receiving `on … from`.
+    pub output: String,
+    /// Field names and typed values, self-describing, after a version byte.
+    pub arguments: Vec<u8>,
+    /// The receiving node.
+    pub to: NodeId,
+    /// The receiving app.
+    pub app: String,
+}
+
+/// Why an event changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// The module has no such handler.
+    #[error("app `{app}` has no input `{name}`")]
+    NoSuchInput {
+        /// The app.
+        app: String,
+        /// The name asked for.
+        name: String,
+    },
+    /// The arguments are not of the handler's shape.
+    #[error("{message}")]
+    Shape {
+        /// Which field, what was expected, what was found.
+        message: String,
+    },
+    /// The app refused, in its own words, or a rule of the language did.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// The event would send more than the outbox has room for.
+    #[error("the outbox has room for {room} more sends: wait until peers have taken what is on its way")]
+    NoRoom {
+        /// Sends that there was room for.
+        room: usize,
+    },
+    /// The event cost more than an event may.
+    #[error("the event went over its budget of {limit} {unit}")]
+    Budget {
+        /// `operations` or `bytes`.
+        unit: &'static str,
+        /// The most there is.
+        limit: u64,
+    },
+}
+
+/// Why a view gives nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ViewError {
+    /// The module has no such view.
+    #[error("app `{app}` has no view `{name}`")]
+    NoSuchView {
+        /// The app.
+        app: String,
+        /// The name asked for.
+        name: String,
+    },
+    /// The query is not of the view's shape.
+    #[error("{message}")]
+    Shape {
+        /// Which field, what was expected, what was found.
+        message: String,
+    },
+    /// The view refused: overflow, division by zero, its own words.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// The view cost more than a view may.
+    #[error("the view went over its budget of {limit} {unit}")]
+    Budget {
+        /// `operations` or `bytes`.
+        unit: &'static str,
+        /// The most there is.
+        limit: u64,
+    },
+}
+
+/// A row from a log that this module cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// The module has no list of that number.
+    #[error("app `{app}` has no list number {list}")]
+    NoSuchList {
+        /// The app.
+        app: String,
+        /// The number.
+        list: u32,
+    },
+    /// The key or the row is not of the list's type.
+    #[error("a row of `{list}` does not read: {message}")]
+    Row {
+        /// The list's name.
+        list: String,
+        /// What is wrong.
+        message: String,
+    },
+}

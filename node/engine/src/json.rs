@@ -1,0 +1,436 @@
+//! JSON in, strict and by type, and JSON out.
+//!
+//! What comes in is read along the wanted type, so that nesting is bounded by types and nothing is kept that is not
+//! wanted: an unknown, missing or repeated field, a wrong type or a number too large says where and what was expected.
+
+use crate::budget::{Budget, Fault};
+use sealing::NodeId;
+use std::fmt::Write;
+use std::sync::Arc;
+use weft::Value;
+use weft::module::{Field, Module, Type};
+
+/// What is wrong with a JSON text, and where: the path is collected from the inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misshapen {
+    path: Vec<String>,
+    message: String,
+}
+
+impl Misshapen {
+    fn new(message: impl Into<String>) -> Misshapen {
+        Misshapen { path: Vec::new(), message: message.into() }
+    }
+
+    pub(crate) fn in_field(mut self, name: &str) -> Misshapen {
+        self.path.push(if self.path.is_empty() { name.into() } else { format!("{name}.") });
+        self
+    }
+
+    fn in_element(mut self, at: usize) -> Misshapen {
+        let dot = self.path.last().is_some_and(|last| !last.starts_with('['));
+        self.path.push(format!("[{at}]{}", if dot { "." } else { "" }));
+        self
+    }
+
+    pub(crate) fn message(&self) -> String {
+        if self.path.is_empty() {
+            return self.message.clone();
+        }
+        let path: String = self.path.iter().rev().map(String::as_str).collect();
+        format!("field `{}`: {}", path.replace(".[", "["), self.message)
+    }
+}
+
+type Read<T> = Result<T, Misshapen>;
+
+/// Reads a whole object with exactly these fields.
+pub(crate) fn read_fields(text: &[u8], fields: &[Field], module: &Module) -> Read<Vec<Value>> {
+    let mut reader = Reader::new(text, module)?;
+    let values = reader.fields(fields)?;
+    reader.end()?;
+    Ok(values)
+}
+
+/// Reads a whole value.
+pub(crate) fn read_value(text: &[u8], kind: &Type, module: &Module) -> Read<Value> {
+    let mut reader = Reader::new(text, module)?;
+    let value = reader.value(kind)?;
+    reader.end()?;
+    Ok(value)
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    module: &'t Module,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t [u8], module: &'t Module) -> Read<Reader<'t>> {
+        let text = std::str::from_utf8(text).map_err(|_| Misshapen::new("the JSON text is not UTF-8"))?;
+        Ok(Reader { text, at: 0, module })
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        self.rest().bytes().next()
+    }
+
+    /// Takes a sign if it comes next.
+    fn take(&mut self, sign: u8) -> bool {
+        let found = self.peek() == Some(sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn end(&mut self) -> Read<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(Misshapen::new(format!("something follows the JSON value, at byte {}", self.at))),
+        }
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let rest = self.rest();
+        let ends = rest[word.len().min(rest.len())..]
+            .chars()
+            .next()
+            .is_none_or(|next| !next.is_ascii_alphanumeric());
+        let found = rest.starts_with(word) && ends;
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    /// What stands here, for a message.
+    fn found(&mut self) -> &'static str {
+        match self.peek() {
+            None => "the end",
+            Some(b'"') => "a text",
+            Some(b'{') => "an object",
+            Some(b'[') => "a list",
+            Some(b't' | b'f') => "a bool",
+            Some(b'n') => "null",
+            Some(b'-' | b'0'..=b'9') => "a number",
+            Some(_) => "something that is no JSON",
+        }
+    }
+
+    fn wrong<T>(&mut self, wanted: &str) -> Read<T> {
+        let found = self.found();
+        Err(Misshapen::new(format!("expected {wanted}, found {found}")))
+    }
+
+    fn fields(&mut self, fields: &[Field]) -> Read<Vec<Value>> {
+        if !self.take(b'{') {
+            return self.wrong("an object");
+        }
+        let mut values: Vec<Option<Value>> = vec![None; fields.len()];
+        let mut first = true;
+        while !self.take(b'}') {
+            if !std::mem::take(&mut first) && !self.take(b',') {
+                return self.wrong("`,` or `}`");
+            }
+            if self.peek() != Some(b'"') {
+                return self.wrong("a field's name");
+            }
+            let name = self.string()?;
+            if !self.take(b':') {
+                return self.wrong("`:`");
+            }
+            let Some(at) = fields.iter().position(|field| field.name == name) else {
+                return Err(unknown_field(&name, fields));
+            };
+            let field = &fields[at];
+            if values[at].is_some() {
+                return Err(Misshapen::new("is there twice").in_field(&field.name));
+            }
+            values[at] = Some(self.value(&field.kind).map_err(|wrong| wrong.in_field(&field.name))?);
+        }
+        values.into_iter().zip(fields).map(|(value, field)| with_default(value, field, self.module)).collect()
+    }
+
+    fn value(&mut self, kind: &Type) -> Read<Value> {
+        if let Type::Optional(inner) = kind {
+            if self.peek() == Some(b'n') && self.take_word("null") {
+                return Ok(Value::None);
+            }
+            return self.value(inner);
+        }
+        let wanted = expected(kind, self.module);
+        match (kind, self.peek()) {
+            (Type::Bool, Some(b't')) if self.take_word("true") => Ok(Value::Word(1)),
+            (Type::Bool, Some(b'f')) if self.take_word("false") => Ok(Value::Word(0)),
+            (Type::Int | Type::Time | Type::Duration, Some(b'-' | b'0'..=b'9')) => self.number(&wanted),
+            (Type::Text, Some(b'"')) => Ok(Value::Text(self.string()?.into())),
+            (Type::Node | Type::Enum(_), Some(b'"')) => {
+                let text = self.string()?;
+                from_text(&text, kind, self.module).ok_or_else(|| no_value(&text, &wanted))
+            }
+            (Type::Record(number), Some(b'{')) => {
+                let module = self.module;
+                Ok(Value::Record(self.fields(&module.records[*number as usize].fields)?.into()))
+            }
+            (Type::List(element), Some(b'[')) => self.list(element),
+            _ => self.wrong(&wanted),
+        }
+    }
+
+    fn list(&mut self, element: &Type) -> Read<Value> {
+        self.take(b'[');
+        let mut values = Vec::new();
+        while !self.take(b']') {
+            if !values.is_empty() && !self.take(b',') {
+                return self.wrong("`,` or `]`");
+            }
+            values.push(self.value(element).map_err(|wrong| wrong.in_element(values.len()))?);
+        }
+        Ok(Value::List(Arc::new(values)))
+    }
+
+    fn number(&mut self, wanted: &str) -> Read<Value> {
+        let rest = self.rest();
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(rest.len());
+        let text = &rest[..end];
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            let shown = shortened(text);
+            return Err(Misshapen::new(format!("expected {wanted}, a whole number, found {shown}")));
+        }
+        if digits.len() > 1 && digits.starts_with('0') {
+            return Err(Misshapen::new(format!(
+                "expected {wanted}, found {} with a leading zero",
+                shortened(text)
+            )));
+        }
+        let Ok(word) = text.parse::<i64>() else {
+            let message = format!(
+                "expected {wanted}, found {}: it goes from {} to {}",
+                shortened(text),
+                i64::MIN,
+                i64::MAX
+            );
+            return Err(Misshapen::new(message));
+        };
+        self.at += end;
+        Ok(Value::Word(word))
+    }
+
+    /// A string, whose quote comes next.
+    fn string(&mut self) -> Read<String> {
+        self.take(b'"');
+        let mut text = String::new();
+        loop {
+            let rest = self.rest();
+            let Some(stop) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
+                return Err(Misshapen::new("a text is not closed"));
+            };
+            text.push_str(&rest[..stop]);
+            self.at += stop + 1;
+            match rest.as_bytes()[stop] {
+                b'"' => return Ok(text),
+                b'\\' => text.push(self.escape()?),
+                _ => return Err(Misshapen::new("a control character stands in a text; write it as `\\u….`")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Read<char> {
+        let wrong = || Misshapen::new("an escape in a text is none of JSON's");
+        let byte = self.rest().bytes().next().ok_or_else(wrong)?;
+        self.at += if byte.is_ascii() { 1 } else { return Err(wrong()) };
+        Ok(match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let first = self.four_digits().ok_or_else(wrong)?;
+                if let Some(character) = char::from_u32(first) {
+                    return Ok(character);
+                }
+                // A high surrogate wants its low half (RFC 8259, section 7).
+                let low = self.rest().starts_with("\\u").then(|| {
+                    self.at += 2;
+                    self.four_digits()
+                });
+                let low = low.flatten().filter(|low| (0xdc00..0xe000).contains(low) && first < 0xdc00);
+                let low =
+                    low.ok_or_else(|| Misshapen::new("half of a surrogate pair stands alone in a text"))?;
+                char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00)).ok_or_else(wrong)?
+            }
+            _ => return Err(wrong()),
+        })
+    }
+
+    fn four_digits(&mut self) -> Option<u32> {
+        let digits =
+            self.rest().get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        self.at += 4;
+        u32::from_str_radix(digits, 16).ok()
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    if short.len() < text.len() { format!("{short}…") } else { short }
+}
+
+fn unknown_field(name: &str, fields: &[Field]) -> Misshapen {
+    let there: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    let there =
+        if there.is_empty() { "none are expected".into() } else { format!("expected {}", there.join(", ")) };
+    Misshapen::new(format!("there is no field `{}`: {there}", shortened(name)))
+}
+
+/// A field's value, or what stands for it.
+pub(crate) fn with_default(value: Option<Value>, field: &Field, module: &Module) -> Read<Value> {
+    value.or_else(|| field.default.clone()).ok_or_else(|| {
+        Misshapen::new(format!("is missing: expected {}", expected(&field.kind, module)))
+            .in_field(&field.name)
+    })
+}
+
+fn no_value(text: &str, wanted: &str) -> Misshapen {
+    Misshapen::new(format!("expected {wanted}, found \"{}\"", shortened(text)))
+}
+
+/// What a type wants, for a message.
+pub(crate) fn expected(kind: &Type, module: &Module) -> String {
+    match kind {
+        Type::Node => "node (a text that begins with `sv1`)".into(),
+        Type::Enum(number) => {
+            let enumeration = &module.enums[*number as usize];
+            let cases: Vec<String> = enumeration.cases.iter().map(|case| format!("\"{case}\"")).collect();
+            format!("{} ({})", enumeration.name, cases.join(", "))
+        }
+        Type::Time => "time (milliseconds since 1970 UTC)".into(),
+        Type::Duration => "duration (milliseconds)".into(),
+        other => module.type_name(other),
+    }
+}
+
+/// Values that are texts in JSON.
+fn from_text(text: &str, kind: &Type, module: &Module) -> Option<Value> {
+    match kind {
+        Type::Node => text.parse::<NodeId>().ok().map(|node| Value::Node(Arc::new(node.0))),
+        Type::Enum(number) => {
+            let cases = &module.enums[*number as usize].cases;
+            cases.iter().position(|case| case == text).map(|at| Value::Word(at as i64))
+        }
+        _ => None,
+    }
+}
+
+/// One parameter of a query: numbers, texts, nodes, bools and cases as they are, lists and records as JSON.
+pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module) -> Read<Value> {
+    let kind = match &field.kind {
+        Type::Optional(inner) => &**inner,
+        other => other,
+    };
+    match kind {
+        Type::Text => Ok(Value::Text(text.into())),
+        Type::Node | Type::Enum(_) => {
+            from_text(text, kind, module).ok_or_else(|| no_value(text, &expected(kind, module)))
+        }
+        _ => read_value(text.as_bytes(), kind, module),
+    }
+    .map_err(|wrong| wrong.in_field(&field.name))
+}
+
+/// Writes a value; what is written is charged.
+pub(crate) fn write_value(
+    value: &Value,
+    kind: &Type,
+    module: &Module,
+    budget: &mut Budget,
+) -> Result<String, Fault> {
+    let mut out = String::new();
+    Writer { module, budget }.value(value, kind, &mut out)?;
+    Ok(out)
+}
+
+struct Writer<'w> {
+    module: &'w Module,
+    budget: &'w mut Budget,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value, kind: &Type, out: &mut String) -> Result<(), Fault> {
+        self.budget.operations(1)?;
+        match (kind, value) {
+            (Type::Optional(_), Value::None) => out.push_str("null"),
+            (Type::Optional(inner), value) => self.value(value, inner, out)?,
+            (Type::Bool, Value::Word(word)) => out.push_str(if *word == 0 { "false" } else { "true" }),
+            (Type::Int | Type::Time | Type::Duration, Value::Word(word)) => {
+                let _ = write!(out, "{word}");
+                self.budget.bytes(20)?;
+            }
+            (Type::Enum(number), Value::Word(word)) => {
+                let cases = &self.module.enums[*number as usize].cases;
+                let case = usize::try_from(*word).ok().and_then(|word| cases.get(word));
+                let case = case.ok_or_else(|| Fault::unproven("a case"))?;
+                self.text(case, out)?;
+            }
+            (Type::Text, Value::Text(text)) => self.text(text, out)?,
+            (Type::Node, Value::Node(node)) => self.text(&NodeId(**node).to_string(), out)?,
+            (Type::Record(number), Value::Record(values)) => {
+                let module = self.module;
+                out.push('{');
+                for (at, (field, value)) in
+                    module.records[*number as usize].fields.iter().zip(&**values).enumerate()
+                {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    self.text(&field.name, out)?;
+                    out.push(':');
+                    self.value(value, &field.kind, out)?;
+                }
+                out.push('}');
+            }
+            (Type::List(element), Value::List(values)) => {
+                out.push('[');
+                for (at, value) in values.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    self.value(value, element, out)?;
+                }
+                out.push(']');
+            }
+            _ => return Err(Fault::unproven("another type")),
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str, out: &mut String) -> Result<(), Fault> {
+        self.budget.bytes(text.len() + 4)?;
+        out.push('"');
+        for character in text.chars() {
+            match character {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                control if control < ' ' => {
+                    let _ = write!(out, "\\u{:04x}", control as u32);
+                }
+                other => out.push(other),
+            }
+        }
+        out.push('"');
+        Ok(())
+    }
+}

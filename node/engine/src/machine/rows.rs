@@ -1,0 +1,166 @@
+//! Operations on state: rows, variables, numbers.
+
+use super::Machine;
+use crate::budget::Fault;
+use crate::codec;
+use crate::state::{COUNTERS, Key, List, Row, int_key};
+use std::mem::size_of;
+use std::sync::Arc;
+use weft::Value;
+use weft::code::{Operation, Register};
+use weft::module::ListKind;
+
+impl Machine<'_> {
+    pub(super) fn on_rows(&mut self, operation: Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::MakeKey { out, list, index, first, count } => {
+                self.make_key(out, list, index, first, count)?
+            }
+            Operation::KeyOf { out, list, row } => {
+                let key = match self.get(row) {
+                    Value::None => Value::None,
+                    Value::Record(row) => Value::Key(codec::key_of(row, list, self.module)),
+                    _ => return Err(Fault::unproven("a row")),
+                };
+                self.set(out, key);
+            }
+            Operation::Row { out, list, key } => {
+                let row = self.key(key)?.and_then(|key| self.state.row(list, key)).cloned();
+                self.set(out, row.map_or(Value::None, Value::Record));
+            }
+            Operation::RowThere { out, list, key } => {
+                let row = self.row_there(list, key)?;
+                self.set(out, Value::Record(row));
+            }
+            Operation::HasRow { out, list, key } => {
+                let there = self.key(key)?.is_some_and(|key| self.state.row(list, key).is_some());
+                self.set(out, Value::Word(i64::from(there)));
+            }
+            Operation::AddRow { list, row } => {
+                let row = Arc::clone(self.record(row)?);
+                let key = codec::key_of(&row, list, self.module);
+                if self.state.row(list, &key).is_some() {
+                    let name = &self.module.lists[list as usize].name;
+                    return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
+                }
+                self.put(list, key, row)?;
+            }
+            Operation::PutRow { list, row } => {
+                let row = Arc::clone(self.record(row)?);
+                let key = codec::key_of(&row, list, self.module);
+                self.put(list, key, row)?;
+            }
+            Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
+            Operation::SetField { list, key, field, value } => {
+                let row = self.row_there(list, key)?;
+                let row = self.with_field(&row, field, value)?;
+                let key = self.key(key)?.cloned().unwrap_or_default();
+                self.put(list, key, row)?;
+            }
+            Operation::RowCount { out, list } => {
+                let count = self.state.keyed(list).map_or(0, |keyed| keyed.rows.len()) as i64;
+                self.set(out, Value::Word(count));
+            }
+            Operation::AllRows { out, list } => {
+                let count = self.state.keyed(list).map_or(0, |keyed| keyed.rows.len());
+                self.budget.operations(count as u64)?;
+                self.budget.bytes(count * size_of::<Value>())?;
+                let rows = self.state.keyed(list).into_iter().flat_map(|keyed| keyed.rows.values());
+                let rows: Vec<Value> = rows.map(|row| Value::Record(Arc::clone(row))).collect();
+                self.set(out, Value::List(Arc::new(rows)));
+            }
+            Operation::LoadVariable { out, list } => {
+                let Some(List::Variable(value)) = self.state.lists.get(list as usize) else {
+                    return Err(Fault::unproven("a variable"));
+                };
+                let value = value.clone();
+                self.set(out, value);
+            }
+            Operation::StoreVariable { list, value } => {
+                let value = self.get(value).clone();
+                if let Some(List::Variable(place)) = self.state.lists.get_mut(list as usize) {
+                    *place = value;
+                }
+                self.touched.insert((list, Key::default()));
+            }
+            Operation::NextId { out, list } => {
+                let number = self.next_id(list)?;
+                self.set(out, Value::Word(number));
+            }
+            _ => return Err(Fault::unproven("an operation on state")),
+        }
+        Ok(())
+    }
+
+    fn make_key(
+        &mut self,
+        out: Register,
+        list: u32,
+        index: Option<u16>,
+        first: Register,
+        count: u16,
+    ) -> Result<(), Fault> {
+        let module = self.module;
+        let ListKind::Keyed { record, keys, indexes } = &module.lists[list as usize].kind else {
+            return Err(Fault::unproven("a keyed list"));
+        };
+        let fields = match index {
+            Some(index) => &indexes[index as usize],
+            None => keys,
+        };
+        let mut key = Vec::new();
+        for (value, field) in self.several(first, count).iter().zip(fields) {
+            codec::put_key(value, &module.records[*record as usize].fields[*field as usize].kind, &mut key);
+        }
+        self.budget.bytes(key.len())?;
+        self.set(out, Value::Key(key.into()));
+        Ok(())
+    }
+
+    fn row_there(&self, list: u32, key: Register) -> Result<Row, Fault> {
+        let row = self.key(key)?.and_then(|key| self.state.row(list, key));
+        row.cloned().ok_or_else(|| {
+            let name = &self.module.lists[list as usize].name;
+            Fault::Refused(format!("`{name}` has no such row"))
+        })
+    }
+
+    fn put(&mut self, list: u32, key: Key, row: Row) -> Result<(), Fault> {
+        self.budget.bytes(key.len())?;
+        self.touched.insert((list, Arc::clone(&key)));
+        self.state.put(list, key, row, self.module);
+        Ok(())
+    }
+
+    fn remove_row(&mut self, list: u32, key: Register) -> Result<(), Fault> {
+        let Some(key) = self.key(key)?.cloned() else { return Ok(()) };
+        let Some(row) = self.state.remove(list, &key, self.module) else { return Ok(()) };
+        self.touched.insert((list, key));
+        // A number that a removed row had is not given out again.
+        if let Some(field) = int_key(&self.module.lists[list as usize], self.module)
+            && let Value::Word(number) = row[field as usize]
+        {
+            self.count_up(list, number);
+        }
+        Ok(())
+    }
+
+    fn next_id(&mut self, list: u32) -> Result<i64, Fault> {
+        let field = int_key(&self.module.lists[list as usize], self.module);
+        let keyed = self.state.keyed(list).zip(field).ok_or_else(|| Fault::unproven("a list by one int"))?;
+        let greatest = keyed.0.greatest(keyed.1);
+        let next =
+            greatest.checked_add(1).ok_or_else(|| Fault::Refused("the list has no numbers left".into()))?;
+        self.count_up(list, next);
+        Ok(next)
+    }
+
+    fn count_up(&mut self, list: u32, number: i64) {
+        if let Some(keyed) = self.state.keyed_mut(list)
+            && keyed.counter < number
+        {
+            keyed.counter = number;
+            self.touched.insert((COUNTERS, Key::from(list.to_be_bytes().as_slice())));
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Operations on values: arithmetic, comparisons, texts, records, lists.
+
+use super::Machine;
+use crate::budget::Fault;
+use crate::text;
+use std::cmp::Ordering;
+use std::mem::size_of;
+use std::sync::Arc;
+use weft::Value;
+use weft::code::{Arithmetic, Comparison, Operation, Register, TextFunction};
+
+impl Machine<'_> {
+    pub(super) fn compute(&mut self, operation: Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::Arithmetic { operator, out, left, right } => {
+                let result = calculate(operator, self.word(left)?, self.word(right)?)?;
+                self.set(out, Value::Word(result));
+            }
+            Operation::Negate { out, from } => {
+                let result = self.word(from)?.checked_neg().ok_or_else(overflow)?;
+                self.set(out, Value::Word(result));
+            }
+            Operation::Not { out, from } => {
+                let result = i64::from(self.word(from)? == 0);
+                self.set(out, Value::Word(result));
+            }
+            Operation::IsNone { out, from } => {
+                let result = i64::from(matches!(self.get(from), Value::None));
+                self.set(out, Value::Word(result));
+            }
+            Operation::Equal { comparison, out, left, right } => {
+                let result = self.compare(comparison, left, right)? == Ordering::Equal;
+                self.set(out, Value::Word(i64::from(result)));
+            }
+            Operation::Less { comparison, out, left, right } => {
+                let result = self.compare(comparison, left, right)? == Ordering::Less;
+                self.set(out, Value::Word(i64::from(result)));
+            }
+            Operation::Write { .. }
+            | Operation::Join { .. }
+            | Operation::TextLength { .. }
+            | Operation::TextFunction { .. }
+            | Operation::TextContains { .. } => self.on_texts(operation)?,
+            Operation::MakeRecord { out, first, count } => {
+                self.budget.bytes(count as usize * size_of::<Value>())?;
+                let record = Value::Record(self.several(first, count).into());
+                self.set(out, record);
+            }
+            Operation::Field { out, record, field } => {
+                let value = self.record(record)?[field as usize].clone();
+                self.set(out, value);
+            }
+            Operation::WithField { out, record, field, value } => {
+                let changed = self.with_field(&Arc::clone(self.record(record)?), field, value)?;
+                self.set(out, Value::Record(changed));
+            }
+            Operation::MakeList { .. }
+            | Operation::Push { .. }
+            | Operation::ListLength { .. }
+            | Operation::ListAt { .. }
+            | Operation::ListContains { .. }
+            | Operation::Sort { .. }
+            | Operation::Truncate { .. } => self.on_lists(operation)?,
+            other => self.on_rows(other)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn with_field(
+        &mut self,
+        record: &Arc<[Value]>,
+        field: u16,
+        value: Register,
+    ) -> Result<Arc<[Value]>, Fault> {
+        self.budget.bytes(record.len() * size_of::<Value>())?;
+        let mut changed = record.to_vec();
+        changed[field as usize] = self.get(value).clone();
+        Ok(changed.into())
+    }
+
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        left: Register,
+        right: Register,
+    ) -> Result<Ordering, Fault> {
+        if comparison == Comparison::Word {
+            return Ok(self.word(left)?.cmp(&self.word(right)?));
+        }
+        let mut steps = self.budget.operations_left();
+        let ordering = self.get(left).compare(self.get(right), &mut steps);
+        self.budget.operations(self.budget.operations_left() - steps)?;
+        match ordering {
+            Some(ordering) => Ok(ordering),
+            None => Err(self.exhausted()),
+        }
+    }
+
+    /// The fault of having no operations left.
+    fn exhausted(&mut self) -> Fault {
+        let left = self.budget.operations_left();
+        self.budget.operations(left + 1).err().unwrap_or_else(|| Fault::unproven("an end"))
+    }
+
+    fn on_texts(&mut self, operation: Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::Write { written, out, from } => {
+                let text = text::write(self.get(from), written, self.module);
+                let text = text.ok_or_else(|| Fault::unproven("a value to write"))?;
+                self.budget.bytes(text.len())?;
+                self.set(out, Value::Text(text.into()));
+            }
+            Operation::Join { out, first, count } => {
+                let mut length = 0;
+                for at in 0..count {
+                    length += self.text(first + at)?.len();
+                }
+                self.budget.bytes(length)?;
+                let mut joined = String::with_capacity(length);
+                for at in 0..count {
+                    joined.push_str(self.text(first + at)?);
+                }
+                self.set(out, Value::Text(joined.into()));
+            }
+            Operation::TextLength { out, from } => {
+                let text = Arc::clone(self.text(from)?);
+                self.budget.operations(text.len() as u64 / 16)?;
+                self.set(out, Value::Word(text.chars().count() as i64));
+            }
+            Operation::TextFunction { function, out, from } => {
+                let text = Arc::clone(self.text(from)?);
+                // Some letters grow to three when their case changes.
+                self.budget.bytes(text.len().saturating_mul(3))?;
+                let result = match function {
+                    TextFunction::Lower => text.to_lowercase(),
+                    TextFunction::Upper => text.to_uppercase(),
+                    TextFunction::Trim => text.trim().to_owned(),
+                };
+                self.set(out, Value::Text(result.into()));
+            }
+            Operation::TextContains { out, text, part } => {
+                let size = self.text(text)?.len() + self.text(part)?.len();
+                self.budget.operations(size as u64 / 16)?;
+                let result = self.text(text)?.contains(&**self.text(part)?);
+                self.set(out, Value::Word(i64::from(result)));
+            }
+            _ => return Err(Fault::unproven("a text operation")),
+        }
+        Ok(())
+    }
+
+    fn on_lists(&mut self, operation: Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::MakeList { out } => self.set(out, Value::List(Arc::default())),
+            Operation::Push { list, value } => {
+                let value = self.get(value).clone();
+                let Value::List(mut values) = self.take(list) else { return Err(Fault::unproven("a list")) };
+                let copied = if Arc::get_mut(&mut values).is_none() { values.len() } else { 0 };
+                self.budget.bytes((copied + 1) * size_of::<Value>())?;
+                Arc::make_mut(&mut values).push(value);
+                self.set(list, Value::List(values));
+            }
+            Operation::ListLength { out, list } => {
+                let length = self.list(list)?.len() as i64;
+                self.set(out, Value::Word(length));
+            }
+            Operation::ListAt { out, list, index } => {
+                let index = usize::try_from(self.word(index)?).ok();
+                let value = index.and_then(|index| self.list(list).ok()?.get(index).cloned());
+                self.set(out, value.unwrap_or_default());
+            }
+            Operation::ListContains { out, list, value } => {
+                let (list, value) = (Arc::clone(self.list(list)?), self.get(value).clone());
+                let mut steps = self.budget.operations_left();
+                let mut found = Some(false);
+                for one in list.iter() {
+                    match one.compare(&value, &mut steps) {
+                        Some(Ordering::Equal) => found = Some(true),
+                        Some(_) => continue,
+                        None => found = None,
+                    }
+                    break;
+                }
+                self.budget.operations(self.budget.operations_left() - steps)?;
+                let Some(found) = found else { return Err(self.exhausted()) };
+                self.set(out, Value::Word(i64::from(found)));
+            }
+            Operation::Sort { list, keys, descending } => self.sort(list, keys as usize, descending)?,
+            Operation::Truncate { list, length } => {
+                let length = usize::try_from(self.word(length)?.max(0)).unwrap_or(usize::MAX);
+                let Value::List(mut values) = self.take(list) else { return Err(Fault::unproven("a list")) };
+                self.budget.bytes(values.len().min(length) * size_of::<Value>())?;
+                Arc::make_mut(&mut values).truncate(length);
+                self.set(list, Value::List(values));
+            }
+            _ => return Err(Fault::unproven("a list operation")),
+        }
+        Ok(())
+    }
+
+    /// Sorts records by their first fields. Keys are words, texts and nodes, whose sizes are charged before.
+    fn sort(&mut self, list: Register, keys: usize, descending: u64) -> Result<(), Fault> {
+        let Value::List(mut values) = self.take(list) else { return Err(Fault::unproven("a list")) };
+        let rounds = u64::from(usize::BITS - values.len().leading_zeros());
+        for value in values.iter() {
+            let Value::Record(fields) = value else { return Err(Fault::unproven("a record")) };
+            let texts: usize = fields
+                .iter()
+                .take(keys)
+                .map(|key| if let Value::Text(text) = key { text.len() } else { 0 })
+                .sum();
+            self.budget.operations((keys as u64 + texts as u64 / 16) * rounds)?;
+        }
+        let sorted = Arc::make_mut(&mut values);
+        sorted.sort_by(|left, right| match (left, right) {
+            (Value::Record(left), Value::Record(right)) => compare_keys(left, right, keys, descending),
+            _ => Ordering::Equal,
+        });
+        self.set(list, Value::List(values));
+        Ok(())
+    }
+}
+
+fn compare_keys(left: &[Value], right: &[Value], keys: usize, descending: u64) -> Ordering {
+    for (at, (left, right)) in left.iter().zip(right).take(keys).enumerate() {
+        // Keys are shallow: what comparing them costs was charged.
+        let mut unbounded = u64::MAX;
+        let ordering = left.compare(right, &mut unbounded).unwrap_or(Ordering::Equal);
+        let ordering = if descending >> at & 1 == 1 { ordering.reverse() } else { ordering };
+        if ordering != Ordering::Equal {
+            return ordering;
+        }
+    }
+    Ordering::Equal
+}
+
+fn overflow() -> Fault {
+    Fault::Refused("a number grew too large".into())
+}
+
+/// Checked; division rounds towards minus infinity.
+fn calculate(operator: Arithmetic, left: i64, right: i64) -> Result<i64, Fault> {
+    if right == 0 && matches!(operator, Arithmetic::Divide | Arithmetic::Remainder) {
+        return Err(Fault::Refused("division by zero".into()));
+    }
+    let result = match operator {
+        Arithmetic::Add => left.checked_add(right),
+        Arithmetic::Subtract => left.checked_sub(right),
+        Arithmetic::Multiply => left.checked_mul(right),
+        Arithmetic::Divide => left.checked_div(right).map(|quotient| {
+            let inexact = left % right != 0 && (left < 0) != (right < 0);
+            quotient - i64::from(inexact)
+        }),
+        Arithmetic::Remainder => Some(left.checked_rem(right).map_or(0, |rest| {
+            let turned = rest != 0 && (rest < 0) != (right < 0);
+            if turned { rest + right } else { rest }
+        })),
+    };
+    result.ok_or_else(overflow)
+}
