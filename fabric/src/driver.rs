@@ -221,38 +221,31 @@ impl Turns {
         }
     }
 
+    /// The endpoint carries it out; what a peer's memo place has to do with it is done here.
     fn command(&mut self, command: Command) -> Result<(), FabricError> {
-        let endpoint = &mut self.endpoint;
         match command {
             Command::AddPeer(peer) => {
                 let memo = self.outside.memo.load(peer.node)?;
-                endpoint.add_peer(now(), Peer { memo, ..*peer });
+                self.endpoint.add_peer(now(), Peer { memo, ..*peer });
+                Ok(())
             }
             Command::RemovePeer(node) => {
-                endpoint.remove_peer(node);
+                self.endpoint.remove_peer(node);
                 self.carry_out_effects()?;
-                self.outside.memo.erase(node)?;
+                self.outside.memo.erase(node)
             }
-            Command::Declare { peer, declaration } => endpoint.declare(now(), peer, declaration),
-            Command::Send { peer, record } => {
-                let number = record.number;
-                match endpoint.send(now(), peer, record) {
+            command => {
+                let record = match &command {
+                    Command::Send { peer, record } => Some((*peer, record.number)),
+                    _ => None,
+                };
+                match (self.endpoint.command(now(), command), record) {
                     // The peer or the stream ended while the command was in line; who sent it is being told.
-                    Ok(()) | Err(WindowFull::NoPeer | WindowFull::NotDeclared) => {}
-                    Err(why) => return Err(FabricError::Record { peer, number, why }),
+                    (Ok(()) | Err(WindowFull::NoPeer | WindowFull::NotDeclared), _) | (_, None) => Ok(()),
+                    (Err(why), Some((peer, number))) => Err(FabricError::Record { peer, number, why }),
                 }
             }
-            Command::Stored { peer, stream, upto, refusals } => {
-                endpoint.stored(now(), peer, stream, upto, refusals);
-            }
-            Command::Waiting { peer, stream, number, reason } => {
-                endpoint.waiting(now(), peer, stream, number, reason);
-            }
-            Command::Ready { app } => endpoint.ready(now(), &app),
-            Command::Forked { peer, stream } => endpoint.forked(now(), peer, stream),
-            Command::Settled { peer, stream, upto } => endpoint.settled(now(), peer, stream, upto),
         }
-        Ok(())
     }
 
     /// Whether there may be more.
