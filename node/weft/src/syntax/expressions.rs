@@ -259,7 +259,9 @@ impl Parser<'_> {
                 "none" => ExpressionKind::None,
                 "now" => ExpressionKind::Now,
                 "me" => ExpressionKind::Me,
-                _ if RESERVED.contains(&text) => return self.unexpected("a value"),
+                _ if RESERVED.contains(&text) || self.declaration_begins() => {
+                    return self.unexpected("a value");
+                }
                 _ => ExpressionKind::Name(text.into()),
             },
             _ => return self.unexpected("a value"),

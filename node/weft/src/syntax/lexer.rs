@@ -154,12 +154,15 @@ impl Lexer<'_> {
             self.at += sign.len();
             return Kind::Sign(sign);
         }
-        let span = Span { start: self.at as u32, end: (self.at + first.len_utf8()) as u32 };
-        self.at += first.len_utf8();
+        // `&&` and `||` are one mistake, not two.
+        let rest = self.rest();
+        let length = rest.len() - rest.trim_start_matches(first).len();
+        let span = Span { start: self.at as u32, end: (self.at + length) as u32 };
+        self.at += length;
         let diagnostic = Diagnostic::new(
             Code::StrayCharacter,
             span,
-            format!("nothing in Weft begins with `{}`", first.escape_debug()),
+            format!("nothing in Weft begins with `{}`", shown(first)),
         );
         self.report.push(match first {
             '\'' => diagnostic.help("texts stand in double quotes: `\"…\"`"),
@@ -171,4 +174,8 @@ impl Lexer<'_> {
         });
         Kind::Bad
     }
+}
+
+fn shown(character: char) -> String {
+    if character.is_control() { character.escape_default().to_string() } else { character.into() }
 }

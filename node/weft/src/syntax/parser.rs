@@ -260,6 +260,13 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Whether a declaration begins here: a declaring word at the very beginning of a line, and a word after it.
+    pub(crate) fn declaration_begins(&self) -> bool {
+        let token = self.peek();
+        let follows = matches!(self.peek_after().kind, Kind::Name | Kind::Type);
+        self.inside == 0 && token.after_line && self.begins_line(token) && self.at_declaration() && follows
+    }
+
     fn at_declaration(&self) -> bool {
         let token = self.peek();
         token.kind == Kind::Name && DECLARING.contains(&self.text_of(token.span))
@@ -369,15 +376,13 @@ impl<'a> Parser<'a> {
                 self.skip_unsupported();
             }
             _ => {
-                let found = self.found();
-                self.report.push(
-                    Diagnostic::new(
-                        Code::Unexpected,
-                        start.span,
-                        format!("expected a declaration, found {found}"),
-                    )
-                    .note("declarations begin with enum, record, state, on, do, fn, view or test"),
-                );
+                if start.kind != Kind::Bad {
+                    let message = format!("expected a declaration, found {}", self.found());
+                    self.report.push(
+                        Diagnostic::new(Code::Unexpected, start.span, message)
+                            .note("declarations begin with enum, record, state, on, do, fn, view or test"),
+                    );
+                }
                 self.advance();
                 return Err(Broken);
             }
