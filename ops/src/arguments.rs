@@ -11,7 +11,7 @@ pub const STOPPED_BY_A_FAULT: u8 = 70;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused or failed, with why; 2 the command line is wrong; \
 70 a running node was stopped by a fault, with why.\n\
-With --json, what is printed is one JSON object a line; a failure is {\"error\":WHY}, and also told on standard error.";
+With --json, what is printed is one JSON object a line; a failure is {\"error\":WHY}.";
 
 /// Devices that run apps and send each other sealed messages, applied exactly once.
 #[derive(Debug, Parser)]
@@ -53,7 +53,7 @@ The same goes for ann. Both nodes send to a forwarder that records each datagram
 SELVREC1, then for each datagram the time (u64, microseconds since 1970), the direction (u8: 0 from ann to ben, 1 from ben \
 to ann), the length (u32) and the bytes; integers are little-endian. An older recording in DIR is replaced.
 
-With --json: first {\"ready\":true,\"ann\":{\"http\":…,\"node\":…,\"page\":…},\"ben\":{…},\"recording\":PATH}, then one \
+With --json: first {\"ready\":true,\"ann\":{\"http\":…,\"node\":…,\"fabric\":…,\"ticket\":…,\"page\":…},\"ben\":{…},\"recording\":PATH}, then one \
 object for each command when it has taken effect: {\"killed\":\"ben\"}, {\"started\":\"ben\",\"http\":…}, {\"status\":{…}}, \
 {\"help\":…}, {\"quit\":true}, {\"error\":WHY}; {\"stopped\":\"ben\",\"why\":…} if a node ended by itself.
 

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut output = Output::new(arguments.json());
     run(arguments, &mut output).unwrap_or_else(|error| {
-        output.error(&format!("{error:#}"));
+        output.error(&output::in_words(&error));
         ExitCode::FAILURE
     })
 }

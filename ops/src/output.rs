@@ -52,13 +52,27 @@ impl Output {
         let _ = writeln!(io::stderr().lock(), "selvedge: {what}");
     }
 
-    /// Tells why something was not done: to people on standard error, to programs on standard output too.
+    /// Tells why something was not done: to people on standard error, to programs as an object.
     pub fn error(&mut self, why: &str) {
-        self.note(why);
         if self.json {
             let _ = write(&format!("{}\n", json!({ "error": why })));
+        } else {
+            self.note(why);
         }
     }
+}
+
+/// An error and its causes, without those whose words the error before them has already.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
 }
 
 /// Tells when nobody reads standard output any more; never where that cannot be known, as of a file.
@@ -85,4 +99,16 @@ pub fn abandoned() -> anyhow::Result<oneshot::Receiver<()>> {
 fn write(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write to standard output")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cause_is_told_twice() {
+        let error =
+            anyhow::anyhow!("port taken").context("cannot listen: port taken").context("ben does not start");
+        assert_eq!(in_words(&error), "ben does not start: cannot listen: port taken");
+    }
 }

@@ -194,7 +194,7 @@ async fn converse(
             }
             Ok(command) => {
                 if let Err(error) = carry_out(stage, command, output).await? {
-                    output.error(&format!("{error:#}"));
+                    output.error(&output::in_words(&error));
                 }
             }
             Err(what) => output.error(&what),

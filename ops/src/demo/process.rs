@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -20,8 +20,8 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 /// A node that has not drained after so long is killed, as a service manager would.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A ready line is shorter, in bytes.
-const READY_LINE_BYTES_MAX: u64 = 64 << 10;
+/// What a node says when it is ready, and when it fails, is shorter, in bytes.
+const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// How a node is started.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ impl Process {
     /// It ended, with why; or it takes too long.
     pub async fn ready(&mut self) -> anyhow::Result<Ready> {
         let mut line = String::new();
-        let mut bounded = (&mut self.stdout).take(READY_LINE_BYTES_MAX);
+        let mut bounded = (&mut self.stdout).take(LINE_BYTES_MAX);
         let read = tokio::time::timeout(START_PATIENCE, bounded.read_line(&mut line));
         read.await.context("it is not ready after a minute")?.context("it cannot be read from")?;
         if line.is_empty() {
@@ -108,12 +108,18 @@ impl Process {
         parse_ready(&line)
     }
 
-    /// Returns when the process ended.
+    /// Returns when the process ended, with how, and why if it said so.
     ///
     /// # Errors
     /// The system does not say.
-    pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
-        self.child.wait().await
+    pub async fn ended(&mut self) -> anyhow::Result<String> {
+        let status = self.child.wait().await.context("it cannot be waited for")?;
+        let mut last = String::new();
+        let read = (&mut self.stdout).take(LINE_BYTES_MAX).read_to_string(&mut last).await;
+        Ok(match serde_json::from_str(&last) {
+            Ok(ErrorLine { error }) if read.is_ok() => format!("{status}: {error}"),
+            _ => status.to_string(),
+        })
     }
 
     /// Kills it, as kill -9 does, and returns when it is gone.

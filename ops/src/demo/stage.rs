@@ -10,6 +10,7 @@ use super::Who;
 use super::forwarder::Forwarder;
 use super::process::{Plan, Process, Ready, any_port, dir, page};
 use crate::control::Control;
+use crate::output::in_words;
 
 /// Both nodes and the forwarder.
 #[derive(Debug)]
@@ -195,6 +196,8 @@ impl Person {
             Some(ready) => json!({
                 "http": ready.http.to_string(),
                 "node": ready.node.to_string(),
+                "fabric": ready.fabric.to_string(),
+                "ticket": ready.ticket.to_string(),
                 "page": page(ready.http, &ready.app),
             }),
         }
@@ -210,7 +213,7 @@ impl Person {
             };
             match asked {
                 Ok(status) => about["status"] = status,
-                Err(error) => about["error"] = json!(format!("{error:#}")),
+                Err(error) => about["error"] = json!(in_words(&error)),
             }
         }
         about
@@ -220,8 +223,8 @@ impl Person {
         match &mut self.process {
             None => std::future::pending().await,
             Some(process) => match process.ended().await {
-                Ok(status) => status.to_string(),
-                Err(error) => error.to_string(),
+                Ok(how) => how,
+                Err(error) => in_words(&error),
             },
         }
     }
