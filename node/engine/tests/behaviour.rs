@@ -16,7 +16,10 @@ fn context() -> Context {
 }
 
 fn sends(sends: &[Send]) -> String {
-    sends.iter().map(|send| format!(" >> {} to {}", send.output, if send.to == ME { "me" } else { "peer" })).collect()
+    sends
+        .iter()
+        .map(|send| format!(" >> {} to {}", send.output, if send.to == ME { "me" } else { "peer" }))
+        .collect()
 }
 
 /// Does one step and says what came of it; a failed step must leave the state as it was.
@@ -26,7 +29,9 @@ fn step(app: &mut App, step: &str) -> String {
     if verb == "view" {
         let query: Vec<(String, String)> = rest
             .split_whitespace()
-            .map(|pair| pair.split_once('=').map(|(key, value)| (key.into(), value.into())).expect("key=value"))
+            .map(|pair| {
+                pair.split_once('=').map(|(key, value)| (key.into(), value.into())).expect("key=value")
+            })
             .collect();
         return app
             .snapshot()

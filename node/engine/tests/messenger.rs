@@ -41,7 +41,8 @@ fn hand_over(from: (&mut App, NodeId), to: (&mut App, NodeId), send: &Send, now:
 }
 
 fn view(app: &App, name: &str, query: &[(&str, String)]) -> String {
-    let query: Vec<(String, String)> = query.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+    let query: Vec<(String, String)> =
+        query.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
     app.snapshot().view(name, &query, "local", 0).unwrap()
 }
 
@@ -79,7 +80,8 @@ fn a_stranger_is_refused_and_the_writer_hears_why() {
     post(&mut ann, "befriend", format!(r#"{{"node":"{BEN}","name":"Ben"}}"#), 1);
     let (_, sends) = post(&mut ann, "write", format!(r#"{{"to":"{BEN}","text":"hello"}}"#), 5);
     hand_over((&mut ann, ANN), (&mut ben, BEN), &sends[0], 6);
-    let refused = r#"[{"id":1,"text":"hello","mine":true,"at":5,"progress":"refused","why":"not a contact"}]"#;
+    let refused =
+        r#"[{"id":1,"text":"hello","mine":true,"at":5,"progress":"refused","why":"not a contact"}]"#;
     assert_eq!(view(&ann, "conversation", &[("peer", BEN.to_string())]), refused);
     assert_eq!(view(&ben, "people", &[]), "[]");
 }
@@ -89,7 +91,8 @@ fn a_conversation_shows_the_newest_hundred_first() {
     let mut ann = messenger(ANN);
     post(&mut ann, "befriend", format!(r#"{{"node":"{BEN}","name":"Ben"}}"#), 1);
     for number in 1..=120 {
-        let (answer, _) = post(&mut ann, "write", format!(r#"{{"to":"{BEN}","text":"line {number}"}}"#), number);
+        let (answer, _) =
+            post(&mut ann, "write", format!(r#"{{"to":"{BEN}","text":"line {number}"}}"#), number);
         assert_eq!(answer, Some(number.to_string()));
     }
     let shown = view(&ann, "conversation", &[("peer", BEN.to_string())]);

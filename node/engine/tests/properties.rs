@@ -1,0 +1,264 @@
+//! What holds for every history: a refused event leaves no trace, deltas rebuild the state, the same history gives the
+//! same bytes, and no bytes make the engine panic.
+
+mod support;
+
+use engine::{App, Applied, Context, Delta, Event, EventError};
+use proptest::prelude::*;
+use sealing::NodeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use support::{ME, PEER};
+
+const SOURCE: &str = r#"
+app model
+enum Mood { calm, wild }
+record Item { id: int, owner: text, mood: Mood = .calm, tags: list of text, note: text? }
+record Pair { left: text, right: int, count: int = 0 }
+state items: list of Item by id index owner index mood, owner
+state pairs: list of Pair by left, right
+state total: int = 0
+state last: Item?
+on make(owner: text, note: text?) -> int {
+  let i = items add Item { id: next_id(items), owner, note, tags: [] }
+  total += 1
+  last = i
+  return i.id
+}
+on tag(id: int, text: text) {
+  let i = items[id] else refuse "no item {id}"
+  i.tags add text
+  i.mood = if i.mood == .calm then .wild else .calm
+  require length(i.tags) < 4 else "enough tags"
+}
+on drop(id: int) { remove items[id]; total -= 1; require total >= 0 else "below nothing" }
+on pair(left: text, right: int) {
+  let p = pairs[left, right] else pairs add Pair { left, right }
+  p.count += right
+  pairs put Pair { left, right: right + 1, count: p.count }
+}
+on clean(owner: text) {
+  for i in items where i.owner == owner and i.mood == .wild { i.mood = .calm; i.note = none }
+  remove p for p in pairs where p.left == owner and p.right > 2
+  last = none
+}
+on refuse_late(owner: text) {
+  for i in items { i.owner = owner }
+  remove p for p in pairs
+  total = 1000
+  let n = next_id(items)
+  refuse "after {n}"
+}
+on overflow(id: int) { items put Item { id: 77, owner: "x", tags: [] }; total = 9223372036854775807; total += id }
+on hear(number: int, item: Item) from peer { items put item; total = number; require peer != me else "myself" }
+on tell(number: int) { let i = first(i for i in items order by i.owner, i.id desc) else return; send hear(number, i) to me }
+view owners = [{ i.owner, i.id } for i in items order by i.owner, i.id]
+view of(owner: text) = [i.id for i in items where i.owner == owner]
+view of_slow(owner: text) = [i.id for i in items where contains(i.owner, owner) and i.owner == "{owner}"]
+view mood(mood: Mood, owner: text) = [i.id for i in items where i.mood == mood and i.owner == owner]
+view everything = { items, pairs, total, last }
+"#;
+
+fn app() -> App {
+    let module = weft::compile(SOURCE, "model.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    App::new(Arc::new(module), ME)
+}
+
+fn post(app: &mut App, name: &str, arguments: &str) -> Result<Applied, EventError> {
+    let event = Event::Input { name, arguments: arguments.as_bytes(), by: "local" };
+    app.event(event, &Context { now: 5, entropy: [0; 32], room: 8 })
+}
+
+/// A post: its name and its arguments.
+fn posts() -> impl Strategy<Value = (&'static str, String)> {
+    let owner = || prop::sample::select(vec!["a", "b", "a\\u0000", ""]);
+    let number = || -1..5i64;
+    prop_oneof![
+        4 => (owner(), any::<bool>()).prop_map(|(owner, note)| {
+            ("make", format!(r#"{{"owner":"{owner}","note":{}}}"#, if note { "\"n\"" } else { "null" }))
+        }),
+        4 => (number(), owner()).prop_map(|(id, text)| ("tag", format!(r#"{{"id":{id},"text":"{text}"}}"#))),
+        2 => number().prop_map(|id| ("drop", format!(r#"{{"id":{id}}}"#))),
+        3 => (owner(), number()).prop_map(|(left, right)| ("pair", format!(r#"{{"left":"{left}","right":{right}}}"#))),
+        1 => owner().prop_map(|owner| ("clean", format!(r#"{{"owner":"{owner}"}}"#))),
+        2 => owner().prop_map(|owner| ("refuse_late", format!(r#"{{"owner":"{owner}"}}"#))),
+        2 => number().prop_map(|id| ("overflow", format!(r#"{{"id":{id}}}"#))),
+        1 => number().prop_map(|number| ("tell", format!(r#"{{"number":{number}}}"#))),
+        1 => Just(("make", "{}".to_owned())),
+    ]
+}
+
+type Rows = BTreeMap<(u32, Vec<u8>), Vec<u8>>;
+
+fn keep(rows: &mut Rows, deltas: &[Delta]) {
+    for delta in deltas {
+        let place = (delta.list, delta.key.clone());
+        match &delta.row {
+            Some(row) => drop(rows.insert(place, row.clone())),
+            None => drop(rows.remove(&place)),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn histories(history in prop::collection::vec(posts(), 0..60)) {
+        let (mut first, mut second, mut restored) = (app(), app(), app());
+        let mut logged = Rows::new();
+        for (name, arguments) in &history {
+            let before = first.snapshot();
+            let outcome = post(&mut first, name, arguments);
+            prop_assert_eq!(&outcome, &post(&mut second, name, arguments), "the same history, the same outcome");
+            match outcome {
+                Ok(applied) => {
+                    for delta in &applied.deltas {
+                        restored.restore(delta.list, &delta.key, delta.row.as_deref()).unwrap();
+                    }
+                    keep(&mut logged, &applied.deltas);
+                }
+                Err(_) => prop_assert_eq!(before.rows(), first.snapshot().rows(), "a refused event left a trace"),
+            }
+            prop_assert_eq!(first.snapshot().rows(), restored.snapshot().rows(), "deltas rebuild the state");
+        }
+        // The log replayed whole, in the order of its places, is the state too; and it goes on as if nothing had been.
+        let mut replayed = app();
+        for ((list, key), row) in &logged {
+            replayed.restore(*list, key, Some(row)).unwrap();
+        }
+        prop_assert_eq!(replayed.snapshot().rows(), first.snapshot().rows());
+        for owner in ["a", "b", "a\0", ""] {
+            let query = [("owner".to_owned(), owner.to_owned())];
+            let by_index = replayed.snapshot().view("of", &query, "", 0);
+            prop_assert_eq!(&by_index, &first.snapshot().view("of", &query, "", 0));
+            prop_assert_eq!(&by_index, &first.snapshot().view("of_slow", &query, "", 0), "an index misses a row");
+        }
+        prop_assert_eq!(post(&mut replayed, "make", r#"{"owner":"z"}"#), post(&mut first, "make", r#"{"owner":"z"}"#));
+    }
+
+    #[test]
+    fn a_snapshot_sees_what_was(history in prop::collection::vec(posts(), 1..40)) {
+        let mut app = app();
+        let mut kept = Vec::new();
+        for (name, arguments) in &history {
+            let snapshot = app.snapshot();
+            let seen = snapshot.view("everything", &[], "", 0).unwrap();
+            kept.push((snapshot, seen));
+            let _ = post(&mut app, name, arguments);
+        }
+        for (snapshot, seen) in kept {
+            prop_assert_eq!(snapshot.view("everything", &[], "", 0).unwrap(), seen);
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_heard_as_it_was(owner in "[a-z\u{0}é]{0,5}", note in prop::option::of("[a-z]{0,3}"), number in any::<i64>()) {
+        let mut sender = app();
+        let note = note.map_or("null".into(), |note| format!("{note:?}"));
+        let owner = owner.replace('\0', "\\u0000");
+        post(&mut sender, "make", &format!(r#"{{"owner":"{owner}","note":{note}}}"#)).unwrap();
+        let sent = post(&mut sender, "tell", &format!(r#"{{"number":{number}}}"#)).unwrap().sends;
+        let mut receiver = app();
+        let event = Event::From { name: &sent[0].output, arguments: &sent[0].arguments, peer: PEER, app: &sent[0].app };
+        receiver.event(event, &Context { now: 0, entropy: [0; 32], room: 0 }).unwrap();
+        prop_assert_eq!(receiver.snapshot().view("owners", &[], "", 0), sender.snapshot().view("owners", &[], "", 0));
+    }
+
+    #[test]
+    fn any_bytes_as_json(bytes in prop::collection::vec(any::<u8>(), 0..60), text in "[\\[\\]{}\":,\\\\a-z0-9. -]{0,40}") {
+        let mut app = app();
+        for arguments in [&bytes[..], text.as_bytes(), format!(r#"{{"owner":{text}}}"#).as_bytes()] {
+            for name in ["make", "tag", "clean", "hear", "no"] {
+                let event = Event::Input { name, arguments, by: &text };
+                let _ = app.event(event, &Context { now: i64::MAX, entropy: [0; 32], room: 1 });
+            }
+        }
+        let _ = app.snapshot().view("of", &[(text.clone(), text.clone())], &text, i64::MIN);
+        let _ = app.snapshot().view("mood", &[("mood".into(), text.clone()), ("owner".into(), text)], "", 0);
+    }
+
+    #[test]
+    fn any_bytes_as_arguments_and_rows(
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        at in 0..80usize,
+        byte in any::<u8>(),
+        list in prop_oneof![0..6u32, Just(engine::COUNTERS)],
+    ) {
+        let mut app = app();
+        post(&mut app, "make", r#"{"owner":"o","note":"n"}"#).unwrap();
+        let mut sent = post(&mut app, "tell", r#"{"number":3}"#).unwrap().sends[0].arguments.clone();
+        let length = sent.len();
+        sent[at % length] = byte;
+        let context = Context { now: 0, entropy: [0; 32], room: 1 };
+        for arguments in [&bytes[..], &sent] {
+            let _ = app.event(Event::From { name: "hear", arguments, peer: PEER, app: "model" }, &context);
+            let _ = app.event(Event::Delivered { output: "hear", arguments, peer: PEER, answer: Some(arguments) }, &context);
+            let _ = app.event(Event::Refused { output: "hear", arguments, peer: PEER, reason: "" }, &context);
+        }
+        for row in app.snapshot().rows() {
+            let mut noisy = row.row.clone().unwrap_or_default();
+            if let Some(place) = noisy.get_mut(at % row.key.len().max(1)) {
+                *place = byte;
+            }
+            let _ = app.restore(row.list, &row.key, Some(&noisy));
+        }
+        let before = app.snapshot().rows();
+        if app.restore(list, &bytes, Some(&bytes)).is_err() {
+            prop_assert_eq!(app.snapshot().rows(), before);
+        }
+        let _ = app.restore(list, &bytes, None);
+    }
+}
+
+#[test]
+fn deep_json_is_an_error() {
+    let mut app = app();
+    for open in ["[", "{\"a\":", "{\"owner\":[", "{\"owner\":{\"owner\":"] {
+        let deep = open.repeat(100_000);
+        let wrong = post(&mut app, "make", &deep).unwrap_err();
+        assert!(matches!(wrong, EventError::Shape { .. }), "{wrong}");
+    }
+}
+
+#[test]
+fn a_send_is_these_bytes() {
+    let mut app = app();
+    post(&mut app, "make", r#"{"owner":"o","note":null}"#).unwrap();
+    let sent = post(&mut app, "tell", r#"{"number":-3}"#).unwrap();
+    let mut golden =
+        b"\x01\x02\x06number\x02\x05\x04item\x08\x05\x02id\x02\x02\x05owner\x03\x01o\x04mood\x07\x04calm"
+            .to_vec();
+    golden.extend_from_slice(b"\x04tags\x09\x00\x04note\x00");
+    assert_eq!(sent.sends[0].arguments, golden);
+    assert_eq!((sent.sends[0].to, sent.sends[0].app.as_str()), (ME, "model"));
+}
+
+#[test]
+fn a_row_is_these_bytes() {
+    let mut app = app();
+    let applied = post(&mut app, "make", r#"{"owner":"o","note":"n"}"#).unwrap();
+    let row = b"\x02\x01o\x00\x00\x01\x01n".to_vec();
+    let key = vec![0x80, 0, 0, 0, 0, 0, 0, 1];
+    let expected = vec![
+        Delta { list: 0, key, row: Some(row.clone()) },
+        Delta { list: 2, key: vec![], row: Some(vec![2]) },
+        Delta { list: 3, key: vec![], row: Some([vec![1], row].concat()) },
+        Delta { list: engine::COUNTERS, key: vec![0; 4], row: Some(vec![2]) },
+    ];
+    assert_eq!(applied.deltas, expected);
+}
+
+#[test]
+fn words_of_the_fabric_without_a_handler_do_nothing() {
+    let mut app = app();
+    let context = Context { now: 0, entropy: [0; 32], room: 1 };
+    let event = Event::Delivered { output: "hear", arguments: b"noise", peer: NodeId([3; 32]), answer: None };
+    assert_eq!(app.event(event, &context), Ok(Applied::default()));
+}
+
+#[test]
+fn what_is_shared_between_threads_may_be() {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    shared(&app().snapshot());
+}
