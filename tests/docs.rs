@@ -44,7 +44,8 @@ struct Shell {
 impl Shell {
     fn new() -> Shell {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        std::os::unix::fs::symlink(root().join("apps"), folder.path().join("apps")).expect("a link to the apps");
+        std::os::unix::fs::symlink(root().join("apps"), folder.path().join("apps"))
+            .expect("a link to the apps");
         let mut shell = Shell { folder, node: None, ticket: String::new(), id: String::new() };
         let about = shell.run("selvedge id --dir ./ann --json");
         let about: Value = serde_json::from_str(&about).expect("--json is JSON");

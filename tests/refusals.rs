@@ -33,7 +33,18 @@ struct RunningNode {
 
 impl RunningNode {
     fn start(folder: &Path, dir: &str, app: &str) -> RunningNode {
-        let arguments = ["node", "--dir", dir, "--app", app, "--http", "127.0.0.1:0", "--fabric", "127.0.0.1:0", "--json"];
+        let arguments = [
+            "node",
+            "--dir",
+            dir,
+            "--app",
+            app,
+            "--http",
+            "127.0.0.1:0",
+            "--fabric",
+            "127.0.0.1:0",
+            "--json",
+        ];
         let mut child = selvedge(folder, &arguments).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
@@ -57,7 +68,8 @@ impl Drop for RunningNode {
 
 fn workplace() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it is written");
+    let write =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it is written");
     write("notes.weft", APP);
     write("broken.weft", "app broken\n\nview all = notse\n\nview two: = 1\n");
     write("bytes.weft", "\u{0}\u{1}");
@@ -78,23 +90,45 @@ fn what_cannot_start_says_what_and_what_to_do() {
 
     // Arguments, exit code, words of the message.
     let table: &[(&[&str], i32, &[&str])] = &[
-        (&["node", "--dir", "new", "--app", "none.weft", "--http", "127.0.0.1:0"], 1, &["none.weft", "No such file"]),
+        (
+            &["node", "--dir", "new", "--app", "none.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["none.weft", "No such file"],
+        ),
         (&["node", "--dir", "new", "--app", "bytes.weft", "--http", "127.0.0.1:0"], 1, &["bytes.weft"]),
         (
             &["node", "--dir", "new", "--app", "broken.weft", "--http", "127.0.0.1:0"],
             1,
             &["broken.weft:3", "notse", "broken.weft:5"],
         ),
-        (&["node", "--dir", "new", "--app", "notes.weft", "--http", &taken_http], 1, &[&taken_http, "--http"]),
         (
-            &["node", "--dir", "new", "--app", "notes.weft", "--http", "127.0.0.1:0", "--fabric", &taken_fabric],
+            &["node", "--dir", "new", "--app", "notes.weft", "--http", &taken_http],
+            1,
+            &[&taken_http, "--http"],
+        ),
+        (
+            &[
+                "node",
+                "--dir",
+                "new",
+                "--app",
+                "notes.weft",
+                "--http",
+                "127.0.0.1:0",
+                "--fabric",
+                &taken_fabric,
+            ],
             1,
             &[&taken_fabric, "--fabric"],
         ),
         (&["node", "--dir", "a file", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["a file"]),
         (&["node", "--dir", "a file/x", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["a file/x"]),
         (&["node", "--dir", "open", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["chmod"]),
-        (&["node", "--dir", "new", "--app", "notes.weft", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["twice"]),
+        (
+            &["node", "--dir", "new", "--app", "notes.weft", "--app", "notes.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["twice"],
+        ),
         (&["node", "--dir", "new", "--app", "notes.weft", "--http", "nowhere"], 2, &["nowhere"]),
         (&["node", "--app", "notes.weft"], 2, &["--dir"]),
         (&["peer", "add", "--dir", "new", "svt1nonsense"], 2, &["ticket"]),
@@ -172,7 +206,9 @@ fn the_same_key_is_answered_the_same_also_after_kill() {
 fn a_state_of_another_shape_is_refused_and_the_old_source_still_runs() {
     let folder = workplace();
     drop(RunningNode::start(folder.path(), "node", "notes.weft"));
-    let changed = APP.replace("id: int, text: text }", "id: int, text: text, at: int }").replace(", text }\n  return", ", text, at: 1 }\n  return");
+    let changed = APP
+        .replace("id: int, text: text }", "id: int, text: text, at: int }")
+        .replace(", text }\n  return", ", text, at: 1 }\n  return");
     std::fs::write(folder.path().join("changed.weft"), changed).expect("it is written");
     let arguments = ["node", "--dir", "node", "--app", "changed.weft", "--http", "127.0.0.1:0"];
     let output = output(folder.path(), &arguments);
@@ -214,7 +250,8 @@ fn noise_and_strangers_change_nothing_and_are_shown() {
         let status = String::from_utf8_lossy(&status.stdout).into_owned();
         if status.contains("has not added this node") { Ok(()) } else { Err(status) }
     });
-    let conversation = http.get(&format!("/messenger/conversation?peer={}", ben.id)).expect("the view answers");
+    let conversation =
+        http.get(&format!("/messenger/conversation?peer={}", ben.id)).expect("the view answers");
     assert_eq!(conversation[0]["progress"], "waiting");
     // Between the two that are friends all goes on.
     ann.post_until_answered("/messenger/write", &json!({ "to": ben.id, "text": "all well?" }), "1");
@@ -222,7 +259,8 @@ fn noise_and_strangers_change_nothing_and_are_shown() {
         let lines = ann.get(&format!("/messenger/conversation?peer={}", ben.id))?;
         if lines[0]["progress"] == "delivered" { Ok(()) } else { Err(lines.to_string()) }
     });
-    let heard = ben.get(&format!("/messenger/conversation?peer={}", stranger.http().id)).expect("the view answers");
+    let heard =
+        ben.get(&format!("/messenger/conversation?peer={}", stranger.http().id)).expect("the view answers");
     assert_eq!(heard, json!([]));
     assert!(demo.end().success());
 }

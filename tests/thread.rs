@@ -91,15 +91,15 @@ fn a_line_typed_at_anns_page_appears_at_bens() {
         browser.open(&format!("http://{}/messenger/", node.http)).expect("the page opens");
         browser.wait_for_text("#node-id", &node.id, deadline).expect("the page shows whose it is");
     }
-    at_ann.wait_for_text("#people button", "ben", deadline).expect("ann knows ben");
-    at_ann.click("#people button").expect("ben can be chosen");
+    at_ann.wait_for_text("#people .person", "ben", deadline).expect("ann knows ben");
+    at_ann.click("#people .person").expect("ben can be chosen");
     at_ann.type_into("#line", text).expect("a line can be typed");
     at_ann.press_enter("#line").expect("Enter sends");
     at_ann.wait_for_text(".line.mine .text", text, deadline).expect("ann sees her line");
-    at_ben.wait_for_text("#people button", "ann", deadline).expect("ben knows ann");
-    at_ben.click("#people button").expect("ann can be chosen");
+    at_ben.wait_for_text("#people .person", "ann", deadline).expect("ben knows ann");
+    at_ben.click("#people .person").expect("ann can be chosen");
     at_ben.wait_for_text(".line:not(.mine) .text", text, deadline).expect("the line appears at ben's");
-    at_ann.wait_for_text(".line.mine .progress", "read", deadline).expect("ann sees that ben read it");
+    at_ann.wait_for_text(".line.mine .progress", "✓✓", deadline).expect("ann sees that ben read it");
     assert!(demo.end().success(), "the demo ends well");
 }
 

@@ -114,5 +114,5 @@ pub fn bind_fabric(folder: &Path, address: SocketAddr) -> Result<UdpSocket, Node
     if let Some(socket) = same_port.and_then(|same_port| fabric::bind(same_port).ok()) {
         return Ok(socket);
     }
-    Ok(fabric::bind(address)?)
+    fabric::bind(address).map_err(NodeError::FabricAddress)
 }

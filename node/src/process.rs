@@ -80,7 +80,10 @@ pub enum NodeError {
         /// Why.
         source: std::io::Error,
     },
-    /// The network.
+    /// The address for datagrams cannot be had.
+    #[error("--fabric: {0}")]
+    FabricAddress(FabricError),
+    /// The links.
     #[error(transparent)]
     Fabric(#[from] FabricError),
     /// The folder or the log.

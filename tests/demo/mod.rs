@@ -65,7 +65,8 @@ impl Demo {
     /// One of the two nodes.
     pub fn node(&self, name: &str) -> NodeUnderTest {
         let about = &self.ready[name];
-        let text = |key: &str| about[key].as_str().unwrap_or_else(|| panic!("no {key} in {about}")).to_owned();
+        let text =
+            |key: &str| about[key].as_str().unwrap_or_else(|| panic!("no {key} in {about}")).to_owned();
         NodeUnderTest::new(&text("http"), &text("node"))
     }
 
@@ -139,8 +140,11 @@ impl NodeUnderTest {
 
     /// Reads a view: its JSON, or why there was none.
     pub fn get(&self, path: &str) -> Result<Value, String> {
-        let mut response =
-            self.agent.get(format!("http://{}{path}", self.http)).call().map_err(|error| error.to_string())?;
+        let mut response = self
+            .agent
+            .get(format!("http://{}{path}", self.http))
+            .call()
+            .map_err(|error| error.to_string())?;
         let body: Value = response.body_mut().read_json().map_err(|error| error.to_string())?;
         if response.status() == 200 { Ok(body) } else { Err(body.to_string()) }
     }
