@@ -6,6 +6,8 @@ mod demo;
 use browser::Browser;
 use demo::{Demo, NodeUnderTest, PATIENCE, wait_for};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Lines in each direction.
@@ -21,9 +23,14 @@ fn line(writer: &str, number: usize) -> String {
     format!("{writer} saw {WORD} number {number}")
 }
 
-/// Writes all lines in order, each until it is answered: a key makes that safe over kill -9.
-fn write_lines(name: &'static str, from: &NodeUnderTest, to: &str) {
+/// Writes all lines in order, each until it is answered: a key makes that safe over kill -9. A few lines a round, so
+/// that every kill falls among lines that are being written and sent.
+fn write_lines(name: &'static str, from: &NodeUnderTest, to: &str, round: &AtomicUsize) {
     for number in 0..LINES {
+        wait_for("the next round", || {
+            let open = LINES / KILLS * (round.load(Ordering::SeqCst) + 1);
+            if number < open { Ok(()) } else { Err(format!("{open} lines are open")) }
+        });
         let body = json!({ "to": to, "text": line(name, number) });
         from.post_until_answered("/messenger/write", &body, &format!("{name}-{number}"));
     }
@@ -40,10 +47,14 @@ fn texts(conversation: &Value, mine: bool) -> Vec<String> {
 fn a_hundred_lines_both_ways_while_each_node_is_killed_ten_times() {
     let mut demo = Demo::start(&[]);
     let (ann, ben) = (demo.node("ann"), demo.node("ben"));
+    let round = Arc::new(AtomicUsize::new(0));
     let writers = [("ann", ann.clone(), ben.id.clone()), ("ben", ben.clone(), ann.id.clone())];
     let writers: Vec<_> = writers
         .into_iter()
-        .map(|(name, from, to)| std::thread::spawn(move || write_lines(name, &from, &to)))
+        .map(|(name, from, to)| {
+            let round = Arc::clone(&round);
+            std::thread::spawn(move || write_lines(name, &from, &to, &round))
+        })
         .collect();
     for _ in 0..KILLS {
         for name in ["ann", "ben"] {
@@ -52,6 +63,7 @@ fn a_hundred_lines_both_ways_while_each_node_is_killed_ten_times() {
             let started = demo.command(&format!("start {name}"));
             assert_eq!(started["started"], name, "{started}");
         }
+        round.fetch_add(1, Ordering::SeqCst);
     }
     for writer in writers {
         writer.join().expect("every line was answered");
