@@ -3,6 +3,8 @@
 //! `view name key=value …`, each followed by a line with what comes of it. A step's answer may end in ` >> name {…}`
 //! for each send. `BLESS=1` writes what comes now; read the difference.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use engine::{App, Context, Event, Send};

@@ -1,5 +1,7 @@
 //! The messenger as an app: two of them talk by handing each other's sends over.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use engine::{App, Context, Event, Send};
 use sealing::NodeId;
 use std::sync::Arc;

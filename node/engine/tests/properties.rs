@@ -1,6 +1,8 @@
 //! What holds for every history: a refused event leaves no trace, deltas rebuild the state, the same history gives the
 //! same bytes, and no bytes make the engine panic.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use engine::{App, Applied, Context, Delta, Event, EventError};

@@ -1,6 +1,8 @@
 //! Sources that are wrong, and what is said about them. The table is `diagnostics.txt`: a case is a line `=== name`,
 //! the source, a line `---`, and the expected rendering. `BLESS=1` writes what is said now; read the difference.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::fmt::Write;
 use std::path::Path;
 

@@ -342,10 +342,11 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     fn aggregate(&mut self, name: &str, argument: &Expression, query: Option<&Query>) -> Operand {
-        if name == "count" && query.is_none() {
-            if let Some(list) = self.state_list(argument) {
-                return self.plain(Type::Int, |out| Operation::RowCount { out, list });
-            }
+        if name == "count"
+            && query.is_none()
+            && let Some(list) = self.state_list(argument)
+        {
+            return self.plain(Type::Int, |out| Operation::RowCount { out, list });
         }
         let out = self.register();
         let initial = match name {

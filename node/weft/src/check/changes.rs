@@ -286,9 +286,8 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         match self.root(place, true) {
             Some(Root::Row { list, key }) => {
-                if self.may_change(place.span, "a list") {
-                    self.emit(Operation::RemoveRow { list, key });
-                }
+                self.may_change(place.span, "a list");
+                self.emit(Operation::RemoveRow { list, key });
             }
             Some(_) => {
                 self.report(

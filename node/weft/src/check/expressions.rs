@@ -252,7 +252,7 @@ impl Body<'_, '_> {
     }
 
     fn text(&mut self, pieces: &[Piece]) -> Operand {
-        if let [] = pieces {
+        if pieces.is_empty() {
             return self.literal(Value::Text("".into()), Type::Text);
         }
         if let [Piece::Literal(text)] = pieces {

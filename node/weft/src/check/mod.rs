@@ -47,6 +47,9 @@ struct ProcedureSignature {
     changes: Option<(String, usize)>,
 }
 
+/// A keyed list's record, the fields of its key and those of each index.
+type KeyedList<'l> = (u32, &'l [u16], &'l [Vec<u16>]);
+
 struct Checker<'a> {
     source: &'a str,
     report: Report,
@@ -111,7 +114,7 @@ impl Checker<'_> {
     }
 
     /// A keyed list's record and key fields.
-    fn keyed(&self, number: u32) -> Option<(u32, &[u16], &[Vec<u16>])> {
+    fn keyed(&self, number: u32) -> Option<KeyedList<'_>> {
         match &self.list(number).kind {
             ListKind::Keyed { record, keys, indexes } => Some((*record, keys, indexes)),
             ListKind::Variable { .. } => None,

@@ -443,7 +443,8 @@ impl Parser<'_> {
     fn query_here(&mut self) -> Parsed<Query> {
         let start = self.peek().span;
         let mut query = Query { sources: Vec::new(), order: Vec::new(), take: None, span: start, height: 0 };
-        while self.is_word("for") {
+        // A `for` that begins a line of its own is the next statement.
+        while self.is_word("for") && (query.sources.is_empty() || !self.line_ends()) {
             if query.sources.len() >= SOURCES_MAX {
                 let span = self.peek().span;
                 let message = format!("more than {SOURCES_MAX} lists in one query");

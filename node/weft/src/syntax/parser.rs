@@ -716,7 +716,7 @@ impl<'a> Parser<'a> {
             "remove" if before_name => {
                 self.advance();
                 let place = self.place()?;
-                let query = if self.is_word("for") { Some(self.query()?) } else { None };
+                let query = if self.is_word("for") && !self.line_ends() { Some(self.query()?) } else { None };
                 Ok(StatementKind::Remove { place, query })
             }
             "send" if before_name => {

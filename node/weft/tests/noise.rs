@@ -1,0 +1,101 @@
+//! Any text as source gives a module or diagnostics: no panic, no hang, no stack overflow.
+
+use proptest::prelude::*;
+
+const SEED: &str = include_str!("../../../apps/messenger/messenger.weft");
+
+fn compile(source: &str) {
+    if let Err(wrong) = weft::compile(source, "noise.weft") {
+        assert!(wrong.iter().count() > 0, "an error says at least one thing");
+        assert!(wrong.iter().count() <= weft::diagnostics::DIAGNOSTICS_MAX);
+    }
+}
+
+/// Words and signs of the language, in no order that means anything.
+fn soup() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(
+        "app a\n enum Aa record Bb state on do fn view test { } ( ) [ ] , : ; = == += .x .. + - * / % ? -> \n if then else \
+         for in where order by take let var require refuse return remove add put send to is and or not none now me \
+         count ( sum first x y z x.y x[y] 1 2.5 3 min \"t\" \"{x}\" \"{\" list of int text Aa Bb break continue from \
+         delivered refused because _ true"
+            .split(' ')
+            .collect::<Vec<_>>(),
+    );
+    prop::collection::vec(words, 0..120).prop_map(|words| format!("app a\n{}", words.join(" ")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_text(source in any::<String>()) {
+        compile(&source);
+    }
+
+    #[test]
+    fn any_bytes_that_are_text(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        compile(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn any_words(source in soup()) {
+        compile(&source);
+    }
+
+    #[test]
+    fn a_program_with_a_hole(at in 0..SEED.len(), length in 0..60usize, filling in "[a-z(){}\\[\\]\" .:=+\n]{0,8}") {
+        let (mut from, mut to) = (at, (at + length).min(SEED.len()));
+        while !SEED.is_char_boundary(from) { from -= 1 }
+        while !SEED.is_char_boundary(to) { to += 1 }
+        compile(&format!("{}{filling}{}", &SEED[..from], &SEED[to..]));
+    }
+}
+
+#[test]
+fn what_is_deep_or_long_is_an_error_or_compiles() {
+    let many = 100_000;
+    let mut sources = vec![
+        format!("app a\nview v = {}1{}", "(".repeat(many), ")".repeat(many)),
+        format!("app a\nview v = {}1{}", "[".repeat(many), "]".repeat(many)),
+        format!("app a\nview v = {}1", "-".repeat(many)),
+        format!("app a\nview v = {}true", "not ".repeat(many)),
+        format!("app a\nview v = 1{}", " + 1".repeat(many)),
+        format!("app a\nview v = true{}", " and true".repeat(many)),
+        format!("app a\nview v = x{}", ".x".repeat(many)),
+        format!("app a\nview v = x{}", "[1]".repeat(many)),
+        format!("app a\nview v = x{}", "(1)".repeat(many)),
+        format!("app a\nview v = {}1", "if true then 1 else ".repeat(many / 2)),
+        format!("app a\nview v = {}", "{a:".repeat(many)),
+        format!("app a\nview v = {}", "\"{".repeat(many)),
+        format!("app a\non f() {}", "{".repeat(many)),
+        format!("app a\non f() {{{}", "if true {".repeat(many / 2)),
+        format!("app a\non f() {{ if true {{ }}{} }}", " else if true { }".repeat(many / 2)),
+        format!("app a\nstate s: {}int", "list of ".repeat(many)),
+        format!("app a\nview v = [1{}]", " for x in [1]".repeat(many / 2)),
+        format!("app a\nview v = {}", "[x for a in ".repeat(many / 2)),
+        format!("app a\nview v = {}", "[x for a in b where ".repeat(many / 2)),
+        "#".repeat(1 << 20),
+        "x".repeat(1 << 20),
+        "\n".repeat(1 << 20),
+        "app a\n".repeat(1 << 17),
+        "a".repeat((1 << 20) + 1),
+    ];
+    sources.push(chain("app a\nrecord R0 { x: int }\n", 5_000, |n| {
+        format!("record R{} {{ x: R{n} }}\n", n + 1)
+    }));
+    sources.push(chain("app a\n", 5_000, |n| format!("record R{n} {{ x: R{} }}\n", n + 1)));
+    sources.push(chain("app a\nfn f0() = [1]\n", 5_000, |n| format!("fn f{}() = [f{n}()]\n", n + 1)));
+    sources.push(chain("app a\nfn f0() = {{ a: 1 }}\n", 5_000, |n| {
+        format!("fn f{}() = {{ a: f{n}(), b: f{n}() }}\n", n + 1)
+    }));
+    sources.push(chain("app a\n", 5_000, |n| format!("do d{n}() {{ d{}() }}\n", n + 1)));
+    for source in sources {
+        compile(&source);
+    }
+}
+
+fn chain(start: &str, count: usize, link: impl Fn(usize) -> String) -> String {
+    let mut source = start.replace("{{", "{").replace("}}", "}");
+    (0..count).for_each(|number| source.push_str(&link(number)));
+    source
+}
