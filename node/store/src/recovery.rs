@@ -138,11 +138,14 @@ impl Walk {
         // From here on the bytes are what some program wrote at this place of this segment.
         let bytes = frame_bytes(header.payload_bytes);
         let wrong = |why: String| Found::Wrong { bytes, why };
-        if header.sequence != self.next_sequence || header.before != self.before {
+        if header.sequence != self.next_sequence {
             return wrong(format!(
                 "frame {} stands where frame {} belongs",
                 header.sequence, self.next_sequence
             ));
+        }
+        if header.before != self.before {
+            return wrong(format!("frame {} does not follow the one before it", header.sequence));
         }
         let run = match header.kind {
             Kind::Start => self.run + 1,
@@ -209,4 +212,76 @@ fn first_begun(segment: &[u8], secret: u64, from: usize) -> Option<(usize, u64)>
 fn is_zero(page: &[u8]) -> bool {
     const ZEROS: [u8; PAGE] = [0; PAGE];
     page == &ZEROS[..page.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame;
+
+    const SECRET: u64 = 5;
+
+    /// A segment of single-page frames with right hashes, each following the one before but for `alter`.
+    fn segment(alter: impl Fn(usize, &mut FrameHeader)) -> (Header, Vec<u8>) {
+        let mut bytes = vec![0; PAGE];
+        let mut before = [0; 16];
+        for index in 0..3 {
+            let kind = if index == 0 { Kind::Start } else { Kind::Changes };
+            let payload_bytes = if index == 0 { 0 } else { 4 };
+            let mut header = FrameHeader { kind, payload_bytes, sequence: index as u64 + 1, run: 1, before };
+            alter(index, &mut header);
+            let mut frame = Vec::new();
+            before = frame::encode(&header, &[], Place { secret: SECRET, offset: bytes.len() }, &mut frame);
+            bytes.extend(frame);
+        }
+        bytes.resize(8 * PAGE, 0);
+        let header = Header {
+            log_id: [1; 16],
+            number: 1,
+            bytes: bytes.len() as u64,
+            secret: SECRET,
+            first_sequence: 1,
+            before: [0; 16],
+            run: 0,
+        };
+        (header, bytes)
+    }
+
+    #[test]
+    fn whole_frames_that_do_not_follow_are_damage_whatever_their_hash() {
+        let check = |alter: &dyn Fn(usize, &mut FrameHeader), expected: &str| {
+            let (header, bytes) = segment(alter);
+            let mut walk = Walk::BEGINNING;
+            let found = match walk.segment("log", &header, &bytes, &mut |_| {}) {
+                Ok(end) => format!("{} frames to {}", walk.frames, end.offset),
+                Err(error) => error.to_string().split(". Nothing").next().unwrap_or_default().to_owned(),
+            };
+            assert_eq!(found, expected);
+        };
+        check(&|_, _| {}, "3 frames to 16384");
+        check(
+            &|index, header| header.sequence += u64::from(index == 2),
+            "log is damaged from byte 12288 to byte 16384: frame 4 stands where frame 3 belongs",
+        );
+        check(
+            &|index, header| header.before[0] ^= u8::from(index == 1),
+            "log is damaged from byte 8192 to byte 12288: frame 2 does not follow the one before it",
+        );
+        check(
+            &|index, header| header.run += u64::from(index == 2),
+            "log is damaged from byte 12288 to byte 16384: a frame of run 2 stands where one of run 1 belongs",
+        );
+        check(
+            &|index, header| header.kind = if index == 2 { Kind::Start } else { header.kind },
+            "log is damaged from byte 12288 to byte 16384: a frame of run 1 stands where one of run 2 belongs",
+        );
+        check(
+            &|index, header| header.kind = if index == 0 { Kind::Changes } else { header.kind },
+            "log is damaged from byte 4096 to byte 8192: a frame of run 1 stands where one of run 0 belongs",
+        );
+        check(
+            &|index, header| header.payload_bytes += usize::from(index == 1),
+            "log is damaged from byte 8192 to byte 12288: a frame's changes are laid out wrongly",
+        );
+    }
 }

@@ -105,12 +105,21 @@ fn a_full_disk_harms_nothing_takes_what_fits_and_opens_again() {
         sequence += 1;
     };
     drop(log);
-    for run in 2..12 {
-        let (_, opened, replayed) = open(&memory, [1; 32]).unwrap();
-        assert!(opened.run == run && replayed == acknowledged);
-    }
+    let mut run = 2;
+    let out_of_room = loop {
+        match open(&memory, [1; 32]) {
+            Ok((_, opened, replayed)) => assert!(opened.run == run && replayed == acknowledged),
+            Err(error) => break error,
+        }
+        run += 1;
+    };
+    assert!(run >= 2 + 16 && matches!(out_of_room, StoreError::NoRoom { .. }), "run {run}: {out_of_room}");
     memory.set_room(u64::MAX);
-    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    // This start is the first frame of a new segment.
+    let (mut log, opened, replayed) = open(&memory, [1; 32]).unwrap();
+    assert!(
+        opened.run == run && replayed == acknowledged && memory.contents("log-0000000000000002").is_some()
+    );
     let appended = log.append(opened.next_sequence, &refused).unwrap();
     let _ = log.sync(appended).unwrap();
     acknowledged.extend(refused);
