@@ -1,7 +1,7 @@
 //! One app: its module and its state.
 
 use crate::arguments;
-use crate::budget::{DELTA_BYTES_MAX, Fault, SEND_BYTES_MAX};
+use crate::budget::{EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
 use crate::codec::{self, Reader};
 use crate::event::{Applied, Context, Delta, Event, EventError, RestoreError, Send, ViewError};
 use crate::json;
@@ -131,12 +131,15 @@ impl App {
             }
             None => None,
         };
-        let deltas = deltas(&self.state, &machine.state, &machine.touched, &module)?;
-        let sends = machine
-            .sends
-            .iter()
-            .map(|sent| send(sent, &module))
-            .collect::<Result<Vec<Send>, EventError>>()?;
+        let answer_bytes = answer.as_ref().map_or(0, String::len);
+        let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
+        let deltas = deltas(&self.state, &machine.state, &machine.touched, &module, &mut left)?;
+        let mut sends = Vec::with_capacity(machine.sends.len());
+        for sent in &machine.sends {
+            let send = send(sent, &module)?;
+            left = left.checked_sub(send.arguments.len()).ok_or_else(event_too_large)?;
+            sends.push(send);
+        }
         let applied = Applied { answer, deltas, sends, operations: machine.budget.used() };
         self.state = machine.state;
         Ok(applied)
@@ -325,31 +328,35 @@ fn encoded(
     Ok(Some(row))
 }
 
-/// The rows that differ between two states, among those that were touched.
+/// The rows that differ between two states, among those that were touched; takes their bytes from `left`.
 fn deltas(
     before: &State,
     after: &State,
     touched: &BTreeSet<(u32, Key)>,
     module: &Module,
+    left: &mut usize,
 ) -> Result<Vec<Delta>, EventError> {
-    let too_large = |_| EventError::Budget { unit: "bytes of changed rows", limit: DELTA_BYTES_MAX as u64 };
-    let mut left = DELTA_BYTES_MAX;
+    let too_large = |_| event_too_large();
     let mut deltas = Vec::new();
     for (list, key) in touched {
         let (old, new) = if *list == COUNTERS {
             (counter(before, key), counter(after, key))
         } else {
             let old = encoded(before, *list, key, module, usize::MAX).map_err(too_large)?;
-            (old, encoded(after, *list, key, module, left).map_err(too_large)?)
+            (old, encoded(after, *list, key, module, *left).map_err(too_large)?)
         };
         if old == new {
             continue;
         }
         let size = key.len() + new.as_ref().map_or(0, Vec::len);
-        left = left.checked_sub(size).ok_or(codec::Unwritable).map_err(too_large)?;
+        *left = left.checked_sub(size).ok_or_else(event_too_large)?;
         deltas.push(Delta { list: *list, key: key.to_vec(), row: new });
     }
     Ok(deltas)
+}
+
+fn event_too_large() -> EventError {
+    EventError::Budget { unit: "bytes of changed rows, sends and answer", limit: EVENT_BYTES_MAX as u64 }
 }
 
 fn counter(state: &State, key: &Key) -> Option<Vec<u8>> {

@@ -4,8 +4,9 @@
 pub const OPERATIONS_MAX: u64 = 1 << 24;
 /// Bytes that one event or view may make, all together: texts, records, lists, arguments, answers.
 pub const BYTES_MAX: u64 = 1 << 28;
-/// Bytes of the changed rows of one event: what fits a frame of the log with room for others.
-pub(crate) const DELTA_BYTES_MAX: usize = 20 << 20;
+/// Bytes of the changed rows, sends and answer of one event, all together: what fits a frame of the log (24 MiB) with
+/// the 4 MiB that a batch may hold before it.
+pub const EVENT_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one send's arguments: what fits a record of the link (256 KiB) with its names around it.
 pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
 /// Sends of one event: bounds what one event adds to the outbox.

@@ -19,6 +19,6 @@ mod state;
 mod text;
 
 pub use app::{App, Snapshot};
-pub use budget::{BYTES_MAX, OPERATIONS_MAX};
+pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
 pub use event::{Applied, Context, Delta, Event, EventError, RestoreError, Send, ViewError};
 pub use state::COUNTERS;

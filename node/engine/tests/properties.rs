@@ -213,6 +213,33 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Programs near a real one: what still compiles runs without a panic, and no register holds what the checker
+    /// has not proven.
+    #[test]
+    fn a_program_with_a_part_moved(from in 0..SOURCE.len(), length in 0..25usize, to in 0..SOURCE.len(), history in prop::collection::vec(posts(), 0..12)) {
+        let words: Vec<&str> = SOURCE.split_inclusive([' ', '\n']).collect();
+        let (from, to) = (from % words.len(), to % words.len());
+        let part = &words[from..(from + length % 4).min(words.len())];
+        let moved = [&words[..to], part, &words[to + 1..]].concat().concat();
+        let Ok(module) = weft::compile(&moved, "moved.weft") else { return Ok(()) };
+        let mut app = App::new(Arc::new(module), ME);
+        for (name, arguments) in &history {
+            if let Err(wrong) = post(&mut app, name, arguments) {
+                prop_assert!(!wrong.to_string().contains("compiled code is broken"), "{}", wrong);
+            }
+        }
+        for (view, query) in [("owners", None), ("of", Some("owner")), ("everything", None)] {
+            let query: Vec<_> = query.map(|name| (name.to_owned(), "a".to_owned())).into_iter().collect();
+            if let Err(wrong) = app.snapshot().view(view, &query, "", 0) {
+                prop_assert!(!wrong.to_string().contains("compiled code is broken"), "{}", wrong);
+            }
+        }
+    }
+}
+
 #[test]
 fn deep_json_is_an_error() {
     let mut app = app();

@@ -139,6 +139,7 @@ impl<'c, 'a> Body<'c, 'a> {
                     let key = self.key(number, keys, root.span)?;
                     Some(Root::Row { list: number, key })
                 }
+                None if self.lower(list, None).kind == Type::Broken => None,
                 None => {
                     self.report(
                         Diagnostic::new(
@@ -237,10 +238,12 @@ impl<'c, 'a> Body<'c, 'a> {
             return Operand { register: row, kind: Type::Record(record), origin: Some(list) };
         }
         if change.replace {
-            self.report(
-                Diagnostic::new(Code::NotAPlace, change.place.span, "`put` is for lists by a key")
-                    .help("write `add` for a plain list"),
-            );
+            if self.lower(&change.place, None).kind != Type::Broken {
+                self.report(
+                    Diagnostic::new(Code::NotAPlace, change.place.span, "`put` is for lists by a key")
+                        .help("write `add` for a plain list"),
+                );
+            }
             return self.broken();
         }
         let mut added = None;

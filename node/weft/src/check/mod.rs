@@ -5,7 +5,8 @@
 //! reported, the code is thrown away.
 //!
 //! `declarations` resolves types, state and doors; `calls` orders the functions; `body` keeps one function's scope
-//! and registers; `expressions`, `builtins`, `queries`, `changes` and `statements` check and lower what their names say.
+//! and registers; `expressions`, `operators`, `records`, `builtins`, `queries`, `changes` and `statements` check and lower what
+//! their names say.
 
 mod body;
 mod builtins;
@@ -14,7 +15,9 @@ mod changes;
 mod constants;
 mod declarations;
 mod expressions;
+mod operators;
 mod queries;
+mod records;
 mod statements;
 
 use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};
