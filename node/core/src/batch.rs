@@ -1,6 +1,5 @@
 //! The open batch: the rows changed since the last append, and what leaves once they are on disk.
 
-use crate::outbox::Route;
 use crate::{Reply, ReplyId};
 use link::{Command, StreamId};
 use sealing::NodeId;
@@ -10,8 +9,14 @@ use store::Change;
 /// Inputs a batch takes before the core asks for no more: one frame's worth of work, so that an answer's wait is bounded.
 pub const BATCH_INPUTS_MAX: usize = 4_096;
 
-/// Bytes of changed rows a batch takes before the core asks for no more: with the largest event still one frame.
+/// Bytes of changed rows a batch takes before the core asks for no more.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
+
+// A batch that has room takes one more event, with its outbox rows, its number heard and its idempotency key.
+const _: () = assert!(BATCH_BYTES_MAX + engine::EVENT_BYTES_MAX + (2 << 20) < store::FRAME_BYTES_MAX);
+
+/// Bytes of a row in a frame beside its key and value: list and two lengths.
+const ROW_OVERHEAD_BYTES: usize = 16;
 
 /// The open batch. A row changed twice is written once, as it is at the end.
 #[derive(Debug, Default)]
@@ -24,7 +29,7 @@ pub struct Batch {
     /// Peers' streams that are told `stored`.
     pub heard: BTreeSet<(NodeId, StreamId)>,
     /// Our streams with new records or a wider window.
-    pub streams: BTreeSet<Route>,
+    pub streams: BTreeSet<StreamId>,
     /// Answers to whoever posted.
     pub replies: Vec<(ReplyId, Reply)>,
     /// Whatever else the link is told.
@@ -34,7 +39,7 @@ pub struct Batch {
 impl Batch {
     /// A row's new value, or its end.
     pub fn change(&mut self, list: u64, key: Vec<u8>, row: Option<Vec<u8>>) {
-        self.bytes += key.len() + row.as_ref().map_or(0, Vec::len);
+        self.bytes += ROW_OVERHEAD_BYTES + key.len() + row.as_ref().map_or(0, Vec::len);
         self.changes.insert((list, key), row);
     }
 
@@ -46,6 +51,11 @@ impl Batch {
     /// Whether the batch takes another input.
     pub fn has_room(&self) -> bool {
         self.inputs < BATCH_INPUTS_MAX && self.bytes < BATCH_BYTES_MAX
+    }
+
+    /// Whether the batch takes another piece of something large: half of it is left to everybody else.
+    pub fn has_room_for_pieces(&self) -> bool {
+        self.inputs < BATCH_INPUTS_MAX / 2 && self.bytes < BATCH_BYTES_MAX / 2
     }
 
     /// Whether a row changed.

@@ -6,7 +6,7 @@
 use crate::batch::Batch;
 use crate::inbox::Inbox;
 use crate::interface::{Control, ControlError, Effect, FromLink, Input, Out, Reply, ReplyId};
-use crate::outbox::{Outbox, Route};
+use crate::outbox::Outbox;
 use crate::posts::Posts;
 use crate::recovery::Start;
 use crate::release::Released;
@@ -42,12 +42,21 @@ pub(crate) struct Installed {
     pub app: App,
 }
 
+/// The rest of something that one batch was too small for.
+#[derive(Debug)]
+pub(crate) enum Postponed {
+    /// Outcomes of a stream of ours.
+    Outcome { peer: NodeId, stream: StreamId, upto: u64, refusals: Vec<(u64, String)> },
+    /// The end of a stream of ours.
+    End(StreamId),
+}
+
 /// What leaves once its batch is on disk.
 #[derive(Debug)]
 struct Leaving {
     outs: Vec<Out>,
     /// Streams of ours and the highest number that is on disk by then.
-    streams: Vec<(Route, u64)>,
+    streams: Vec<(StreamId, u64)>,
 }
 
 /// The owner.
@@ -73,6 +82,8 @@ pub struct Core {
     /// What this node says to itself; it needs no link.
     loopback: VecDeque<Command>,
     own_declarations: BTreeMap<StreamId, Arc<Declaration>>,
+    /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
+    pub(crate) postponed: VecDeque<Postponed>,
     effects: VecDeque<Effect>,
 }
 
@@ -97,6 +108,7 @@ impl Core {
             in_flight: None,
             loopback: VecDeque::new(),
             own_declarations: BTreeMap::new(),
+            postponed: VecDeque::new(),
             effects: VecDeque::new(),
         }
     }
@@ -109,7 +121,7 @@ impl Core {
             }
         }
         self.batch.apps.extend(self.apps.keys().cloned());
-        self.batch.streams.extend(self.outbox.iter().map(|(route, _)| route.clone()));
+        self.batch.streams.extend(self.outbox.iter().map(|stream| stream.id));
         self.flush();
     }
 
@@ -133,7 +145,10 @@ impl Core {
 
     /// Whether everything that was taken is on disk and said.
     pub fn is_settled(&self) -> bool {
-        self.in_flight.is_none() && self.effects.is_empty() && self.batch.is_silent()
+        self.in_flight.is_none()
+            && self.effects.is_empty()
+            && self.batch.is_silent()
+            && self.postponed.is_empty()
     }
 
     /// This start of the node.
@@ -222,7 +237,7 @@ impl Core {
         self.batch.commands.push(add_peer(ticket.node, &row));
         self.write_peer(ticket.node, row);
         self.strangers.retain(|stranger| *stranger != ticket.node);
-        self.batch.streams.extend(self.outbox.routes_to(ticket.node));
+        self.batch.streams.extend(self.outbox.streams_to(ticket.node));
         Ok(Reply::Done)
     }
 
@@ -232,8 +247,8 @@ impl Core {
         self.write_peer(node, row);
         self.link_states.remove(&node);
         self.batch.commands.push(Command::RemovePeer(node));
-        for route in self.outbox.routes_to(node) {
-            self.refuse_removed(&route);
+        for stream in self.outbox.streams_to(node) {
+            self.refuse_removed(stream);
         }
         Ok(Reply::Done)
     }
@@ -274,8 +289,25 @@ impl Core {
         self.release(leaving);
     }
 
-    /// Appends the open batch, or lets go what changed no row; not while another batch is being synced.
+    /// Appends the open batch, or lets go what changed no row; not while another batch is being synced. Then goes on
+    /// with what was postponed, as far as the batch has room.
     fn flush(&mut self) {
+        loop {
+            self.close_batches();
+            if !self.batch.has_room_for_pieces() {
+                return;
+            }
+            match self.postponed.pop_front() {
+                Some(Postponed::Outcome { peer, stream, upto, refusals }) => {
+                    self.outcome(peer, stream, upto, refusals);
+                }
+                Some(Postponed::End(stream)) => self.refuse_unsettled(stream),
+                None => return,
+            }
+        }
+    }
+
+    fn close_batches(&mut self) {
         while self.in_flight.is_none() {
             while let Some(command) = self.loopback.pop_front() {
                 self.loop_back(command);
@@ -316,10 +348,7 @@ impl Core {
         let replies = batch.replies.into_iter().map(|(to, reply)| Out::Reply { to, reply });
         let outs =
             publishes.chain(batch.commands.into_iter().map(Out::Link)).chain(stored).chain(replies).collect();
-        let streams = batch.streams.into_iter().filter_map(|route| {
-            let last = self.outbox.stream(&route)?.last();
-            Some((route, last))
-        });
+        let streams = batch.streams.into_iter().filter_map(|id| Some((id, self.outbox.stream(id)?.last())));
         Leaving { outs, streams: streams.collect() }
     }
 
@@ -327,9 +356,11 @@ impl Core {
         for out in leaving.outs {
             self.let_out(out);
         }
-        for (route, last) in leaving.streams {
-            self.outbox.mark_synced(&route, last);
-            self.hand_over(&route);
+        for (stream, last) in leaving.streams {
+            if let Some(own) = self.outbox.stream_mut(stream) {
+                own.mark_synced(last);
+                self.hand_over(stream);
+            }
         }
     }
 
@@ -344,26 +375,29 @@ impl Core {
     }
 
     /// What is sent to a removed peer is refused, as soon as the app that hears it runs.
-    fn refuse_removed(&mut self, route: &Route) {
-        if self.apps.contains_key(&route.from_app) {
-            self.end_stream(route, "the peer was removed; arrival unknown");
-        }
+    fn refuse_removed(&mut self, stream: StreamId) {
+        self.end_stream(stream, "the peer was removed; arrival unknown");
     }
 
     /// Gives the link what it may have of a stream. What is for an unknown peer waits, and so does what an app sent
     /// that does not run now.
-    fn hand_over(&mut self, route: &Route) {
+    fn hand_over(&mut self, stream: StreamId) {
+        let Some(route) = self.outbox.stream(stream).map(|own| own.route.clone()) else { return };
+        if !self.apps.contains_key(&route.from_app) {
+            return;
+        }
         if self.is_removed(route.peer) {
-            return self.refuse_removed(route);
+            return self.refuse_removed(stream);
         }
-        if !self.is_peer(route.peer) || !self.apps.contains_key(&route.from_app) {
-            return;
+        let Some(own) = self.outbox.stream_mut(stream) else { return };
+        if own.ended.is_some() {
+            return self.refuse_unsettled(stream);
         }
-        let Some(stream) = self.outbox.stream_mut(route) else {
-            return;
-        };
-        let (declaration, records) = stream.hand_over(route);
         let peer = route.peer;
+        if peer != self.me && !self.peers.contains_key(&peer) {
+            return;
+        }
+        let (declaration, records) = own.hand_over();
         if let Some(declaration) = declaration {
             self.let_out(Out::Link(Command::Declare { peer, declaration }));
         }

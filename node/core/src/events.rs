@@ -1,9 +1,9 @@
 //! What inputs do: posts, records, outcomes. Each is one event of one app, whole or not at all, in the open batch.
 
-use crate::core::Core;
+use crate::core::{Core, Postponed};
 use crate::inbox::Inbound;
 use crate::interface::{Post, PostError, Reply};
-use crate::outbox::{Route, Unsettled, read_payload};
+use crate::outbox::{Route, Stream, Unsettled, read_payload};
 use crate::posts::Posts;
 use crate::rows::{self, OutboxRow, PostRow};
 use engine::{Applied, Context, Event, EventError, Send};
@@ -61,21 +61,17 @@ impl Core {
         let unsettled = Unsettled { tag, output: row.output, arguments: row.arguments.into() };
         let mut fresh = [0; 16];
         fresh.copy_from_slice(&self.entropy()[..16]);
-        let number = self.outbox.push(&route, StreamId(fresh), unsettled);
-        if let Some(stream) = self.outbox.stream(&route) {
-            let id = stream.id;
-            if number == 1 {
-                self.write_stream(&route);
-            }
-            self.batch.change(rows::OUTBOX, rows::outbox_key(id, number), Some(bytes));
+        let (id, number) = self.outbox.push(&route, StreamId(fresh), unsettled);
+        if number == 1 {
+            self.write_stream(id);
         }
-        self.batch.streams.insert(route);
+        self.batch.change(rows::OUTBOX, rows::outbox_key(id, number), Some(bytes));
+        self.batch.streams.insert(id);
     }
 
-    fn write_stream(&mut self, route: &Route) {
-        let key = rows::stream_key(route.peer, &route.from_app, &route.to_app);
-        let row = self.outbox.stream(route).map(|stream| rows::encode(&stream.row()));
-        self.batch.change(rows::STREAMS, key, row);
+    fn write_stream(&mut self, id: StreamId) {
+        let row = self.outbox.stream(id).map(|stream| rows::encode(&stream.row()));
+        self.batch.change(rows::STREAMS, id.0.to_vec(), row);
     }
 
     /// An input of an app, from outside.
@@ -236,6 +232,11 @@ impl Core {
         }
     }
 
+    /// Our stream of this identity, if it goes to this peer and has not ended.
+    fn own_stream(&mut self, peer: NodeId, stream: StreamId) -> Option<&mut Stream> {
+        self.outbox.stream_mut(stream).filter(|own| own.route.peer == peer && own.ended.is_none())
+    }
+
     /// The peer committed everything of our stream up to `upto`: the rows go, the app hears how each ended.
     pub(crate) fn outcome(
         &mut self,
@@ -244,74 +245,85 @@ impl Core {
         upto: u64,
         refusals: Vec<(u64, String)>,
     ) {
-        let Some(route) = self.outbox.route(stream).filter(|route| route.peer == peer).cloned() else {
-            return;
-        };
-        let Some(own) = self.outbox.stream_mut(&route) else {
-            return;
-        };
+        let Some(own) = self.own_stream(peer, stream) else { return };
         own.waiting = None;
         if upto > own.last() {
             // More than was ever allocated: this node forgot what it sent.
             return self.forked(peer, stream);
         }
-        let refusals: BTreeMap<u64, String> = refusals.into_iter().collect();
-        let before = own.settled;
-        while self.outbox.stream(&route).is_some_and(|own| own.settled < upto) {
-            let Some((number, unsettled)) = self.outbox.settle_oldest(&route) else {
-                break;
-            };
-            self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
-            self.hear_outcome(&route, &unsettled, refusals.get(&number).map(String::as_str));
+        let (before, mut settled) = (own.settled, own.settled);
+        let mut refusals: BTreeMap<u64, String> = refusals.into_iter().collect();
+        while settled < upto && self.batch.has_room_for_pieces() {
+            let refusal = refusals.remove(&(settled + 1));
+            self.settle_oldest(stream, refusal.as_deref());
+            settled += 1;
         }
-        if self.outbox.stream(&route).is_some_and(|own| own.settled > before) {
-            self.write_stream(&route);
+        if settled > before {
+            self.write_stream(stream);
         }
-        self.batch.commands.push(Command::Settled { peer, stream, upto });
-        self.batch.streams.insert(route);
+        if settled < upto {
+            let refusals = refusals.into_iter().collect();
+            self.postponed.push_back(Postponed::Outcome { peer, stream, upto, refusals });
+        }
+        self.batch.commands.push(Command::Settled { peer, stream, upto: settled });
+        self.batch.streams.insert(stream);
     }
 
-    /// The app's own event for the end of one of its sends. It cannot undo that end: if it fails, people are told.
-    fn hear_outcome(&mut self, route: &Route, unsettled: &Unsettled, refusal: Option<&str>) {
-        let Unsettled { output, arguments, .. } = unsettled;
+    /// The oldest record of a stream has its outcome: its row goes, its app hears of it. The app's event cannot undo the
+    /// outcome: if it fails, people are told.
+    fn settle_oldest(&mut self, stream: StreamId, refusal: Option<&str>) {
+        let Some((number, unsettled)) = self.outbox.settle_oldest(stream) else { return };
+        let Some(route) = self.outbox.stream(stream).map(|own| own.route.clone()) else { return };
+        self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
+        self.batch.count_input();
+        let Unsettled { output, arguments, .. } = &unsettled;
         let peer = route.peer;
         let event = match refusal {
             Some(reason) => Event::Refused { output, arguments, peer, reason },
             None => Event::Delivered { output, arguments, peer, answer: None },
         };
         if let Err(error) = self.event(&route.from_app, event) {
-            self.notice(format!(
-                "{}: the outcome of `{output}` to {peer} was not heard: {error}",
-                route.from_app
-            ));
+            let app = route.from_app;
+            self.notice(format!("{app}: the outcome of `{output}` to {peer} was not heard: {error}"));
         }
     }
 
     /// Ends our stream: what is unsettled is refused, what is sent next begins a fresh one.
-    pub(crate) fn end_stream(&mut self, route: &Route, reason: &str) {
-        let Some(stream) = self.outbox.stream(route) else {
-            return;
-        };
-        let (id, count) = (stream.id, stream.len());
-        let mut ended = Vec::with_capacity(count);
-        while let Some((number, unsettled)) = self.outbox.settle_oldest(route) {
-            self.batch.change(rows::OUTBOX, rows::outbox_key(id, number), None);
-            ended.push(unsettled);
+    pub(crate) fn end_stream(&mut self, stream: StreamId, reason: &str) {
+        if self.outbox.end(stream, reason) {
+            self.write_stream(stream);
+            self.refuse_unsettled(stream);
         }
-        self.outbox.end(route);
-        self.write_stream(route);
-        for unsettled in ended {
-            self.hear_outcome(route, &unsettled, Some(reason));
+    }
+
+    /// Refuses what is unsettled of an ended stream, as far as the batch has room and once its app runs; then forgets
+    /// the stream.
+    pub(crate) fn refuse_unsettled(&mut self, stream: StreamId) {
+        let Some(own) = self.outbox.stream(stream) else { return };
+        let (reason, mut left) = (own.ended.clone().unwrap_or_default(), own.len());
+        if !self.apps.contains_key(&own.route.from_app) {
+            return;
+        }
+        while left > 0 && self.batch.has_room_for_pieces() {
+            self.settle_oldest(stream, Some(&reason));
+            left -= 1;
+        }
+        if left > 0 {
+            self.write_stream(stream);
+            self.postponed.push_back(Postponed::End(stream));
+        } else {
+            self.outbox.forget(stream);
+            self.write_stream(stream);
         }
     }
 
     /// The peer heard of our stream what we never sent: this node was set back in time.
     pub(crate) fn forked(&mut self, peer: NodeId, stream: StreamId) {
-        if let Some(route) = self.outbox.route(stream).filter(|route| route.peer == peer).cloned() {
+        if self.own_stream(peer, stream).is_some() {
             self.notice(format!(
                 "this node was set back in time: what it sent to {peer} since is refused as unknown"
             ));
-            self.end_stream(&route, "restored; arrival unknown");
+            self.end_stream(stream, "restored; arrival unknown");
         }
     }
 
@@ -329,9 +341,8 @@ impl Core {
 
     /// The peer cannot take our next record yet.
     pub(crate) fn peer_waits(&mut self, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        let route = self.outbox.route(stream).filter(|route| route.peer == peer).cloned();
-        if let Some(stream) = route.and_then(|route| self.outbox.stream_mut(&route)) {
-            stream.waiting = (number > stream.settled).then_some(reason);
+        if let Some(own) = self.own_stream(peer, stream) {
+            own.waiting = (number > own.settled).then_some(reason);
         }
     }
 }

@@ -47,6 +47,11 @@ pub struct Unsettled {
 pub struct Stream {
     /// Its identity on the wire.
     pub id: StreamId,
+    /// From which app to which.
+    pub route: Route,
+    /// Why all that is unsettled is to be refused, and nothing is sent any more; what is sent on the route next is in
+    /// another stream.
+    pub ended: Option<String>,
     /// Every number up to this one is settled.
     pub settled: u64,
     settled_tag: Tag,
@@ -64,9 +69,11 @@ pub struct Stream {
 }
 
 impl Stream {
-    fn new(id: StreamId, settled: u64, settled_tag: Tag) -> Stream {
+    fn new(id: StreamId, route: Route, settled: u64, settled_tag: Tag) -> Stream {
         Stream {
             id,
+            route,
+            ended: None,
             settled,
             settled_tag,
             unsettled: VecDeque::new(),
@@ -90,17 +97,24 @@ impl Stream {
 
     /// The stream's row.
     pub fn row(&self) -> StreamRow {
-        StreamRow { id: self.id.0, settled: self.settled, settled_tag: self.settled_tag.0 }
+        StreamRow {
+            peer: *self.route.peer.as_bytes(),
+            from_app: self.route.from_app.clone(),
+            to_app: self.route.to_app.clone(),
+            settled: self.settled,
+            settled_tag: self.settled_tag.0,
+            ended: self.ended.clone(),
+        }
     }
 
     /// The records and declaration that the link may have now: those on disk, as far as its window reaches.
     ///
     /// A declaration comes before the first record.
-    pub fn hand_over(&mut self, route: &Route) -> (Option<Declaration>, Vec<Record>) {
+    pub fn hand_over(&mut self) -> (Option<Declaration>, Vec<Record>) {
         let declaration = (!self.declared && self.synced > self.settled).then(|| Declaration {
             stream: self.id,
-            from_app: route.from_app.clone(),
-            to_app: route.to_app.clone(),
+            from_app: self.route.from_app.clone(),
+            to_app: self.route.to_app.clone(),
             oldest: self.settled + 1,
             tag_before: self.settled_tag,
             last: self.synced,
@@ -120,6 +134,11 @@ impl Stream {
         (declaration, records)
     }
 
+    /// Every record up to `last` is on disk.
+    pub fn mark_synced(&mut self, last: u64) {
+        self.synced = self.synced.max(last.min(self.last()));
+    }
+
     /// Takes the oldest record, which now has its outcome.
     fn settle_oldest(&mut self) -> Option<(u64, Unsettled)> {
         let unsettled = self.unsettled.pop_front()?;
@@ -136,8 +155,9 @@ impl Stream {
 /// All streams of a node to its peers.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    streams: BTreeMap<Route, Stream>,
-    by_id: BTreeMap<StreamId, Route>,
+    streams: BTreeMap<StreamId, Stream>,
+    /// The stream that what is sent on a route goes into.
+    current: BTreeMap<Route, StreamId>,
     records: usize,
     bytes: usize,
 }
@@ -148,11 +168,13 @@ impl Outbox {
     /// Errors: words on what does not fit, for a log that is not this program's.
     pub fn restore(
         &mut self,
-        route: Route,
-        row: &StreamRow,
+        id: StreamId,
+        row: StreamRow,
         rows: Vec<(u64, OutboxRow)>,
     ) -> Result<(), String> {
-        let mut stream = Stream::new(StreamId(row.id), row.settled, Tag(row.settled_tag));
+        let route = Route { peer: NodeId(row.peer), from_app: row.from_app, to_app: row.to_app };
+        let mut stream = Stream::new(id, route.clone(), row.settled, Tag(row.settled_tag));
+        stream.ended = row.ended;
         for (number, row) in rows {
             if number != stream.last() + 1 {
                 return Err(format!("a stream's record {} is followed by {number}", stream.last()));
@@ -164,8 +186,10 @@ impl Outbox {
             stream.unsettled.push_back(unsettled);
         }
         stream.synced = stream.last();
-        self.by_id.insert(stream.id, route.clone());
-        self.streams.insert(route, stream);
+        if stream.ended.is_none() && self.current.insert(route, id).is_some() {
+            return Err("two streams go from one app to another".to_owned());
+        }
+        self.streams.insert(id, stream);
         Ok(())
     }
 
@@ -174,65 +198,65 @@ impl Outbox {
         if self.bytes >= OUTBOX_BYTES_MAX { 0 } else { OUTBOX_RECORDS_MAX.saturating_sub(self.records) }
     }
 
-    /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none; its number.
-    pub fn push(&mut self, route: &Route, fresh: StreamId, unsettled: Unsettled) -> u64 {
+    /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none: the stream's
+    /// identity and the record's number.
+    pub fn push(&mut self, route: &Route, fresh: StreamId, unsettled: Unsettled) -> (StreamId, u64) {
         self.records += 1;
         self.bytes += cost(&unsettled);
-        let by_id = &mut self.by_id;
-        let stream = self.streams.entry(route.clone()).or_insert_with(|| {
-            by_id.insert(fresh, route.clone());
-            Stream::new(fresh, 0, Tag([0; 8]))
-        });
+        let id = *self.current.entry(route.clone()).or_insert(fresh);
+        let new = || Stream::new(fresh, route.clone(), 0, Tag([0; 8]));
+        let stream = self.streams.entry(id).or_insert_with(new);
         stream.unsettled.push_back(unsettled);
-        stream.last()
+        (id, stream.last())
     }
 
     /// Takes the oldest record of a stream, which now has its outcome: its number and what it was.
-    pub fn settle_oldest(&mut self, route: &Route) -> Option<(u64, Unsettled)> {
-        let (number, unsettled) = self.streams.get_mut(route)?.settle_oldest()?;
+    pub fn settle_oldest(&mut self, id: StreamId) -> Option<(u64, Unsettled)> {
+        let (number, unsettled) = self.streams.get_mut(&id)?.settle_oldest()?;
         self.records -= 1;
         self.bytes -= cost(&unsettled);
         Some((number, unsettled))
     }
 
-    /// Ends a stream: whatever is sent on its route next begins a fresh one. Its unsettled records were taken before.
-    pub fn end(&mut self, route: &Route) {
-        if let Some(stream) = self.streams.remove(route) {
-            debug_assert_eq!(stream.len(), 0, "a stream ends when all has its outcome");
-            self.by_id.remove(&stream.id);
+    /// Ends a stream for a reason: nothing more is sent on it, what is unsettled is to be refused, what its app sends
+    /// from now on is in a fresh stream. False if it had ended already.
+    pub fn end(&mut self, id: StreamId, reason: &str) -> bool {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.ended.is_none()) else {
+            return false;
+        };
+        stream.ended = Some(reason.to_owned());
+        self.current.remove(&stream.route);
+        true
+    }
+
+    /// Forgets an ended stream. Its records were taken before.
+    pub fn forget(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.remove(&id) {
+            debug_assert!(
+                stream.ended.is_some() && stream.len() == 0,
+                "no record is forgotten with its stream"
+            );
         }
     }
 
-    /// Everything allocated so far on `route` is on disk.
-    pub fn mark_synced(&mut self, route: &Route, last: u64) {
-        if let Some(stream) = self.streams.get_mut(route) {
-            stream.synced = stream.synced.max(last.min(stream.last()));
-        }
+    /// A stream.
+    pub fn stream(&self, id: StreamId) -> Option<&Stream> {
+        self.streams.get(&id)
     }
 
-    /// The stream of a route.
-    pub fn stream(&self, route: &Route) -> Option<&Stream> {
-        self.streams.get(route)
-    }
-
-    /// The stream of a route, to be changed.
-    pub fn stream_mut(&mut self, route: &Route) -> Option<&mut Stream> {
-        self.streams.get_mut(route)
-    }
-
-    /// The route of a stream.
-    pub fn route(&self, id: StreamId) -> Option<&Route> {
-        self.by_id.get(&id)
+    /// A stream, to be changed.
+    pub fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
+        self.streams.get_mut(&id)
     }
 
     /// All streams.
-    pub fn iter(&self) -> impl Iterator<Item = (&Route, &Stream)> {
-        self.streams.iter()
+    pub fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.values()
     }
 
-    /// The routes to a peer.
-    pub fn routes_to(&self, peer: NodeId) -> Vec<Route> {
-        self.streams.keys().filter(|route| route.peer == peer).cloned().collect()
+    /// The streams to a peer.
+    pub fn streams_to(&self, peer: NodeId) -> Vec<StreamId> {
+        self.streams.values().filter(|stream| stream.route.peer == peer).map(|stream| stream.id).collect()
     }
 }
 
@@ -278,10 +302,15 @@ mod tests {
         outbox
     }
 
+    const ID: StreamId = StreamId([9; 16]);
+
+    fn stream(outbox: &mut Outbox) -> &mut Stream {
+        outbox.stream_mut(ID).expect("it was filled")
+    }
+
     /// The numbers that the link is handed now, and whether a declaration came with them.
     fn handed(outbox: &mut Outbox) -> (bool, Vec<u64>) {
-        let stream = outbox.stream_mut(&route()).expect("it was filled");
-        let (declaration, records) = stream.hand_over(&route());
+        let (declaration, records) = stream(outbox).hand_over();
         (declaration.is_some(), records.iter().map(|record| record.number).collect())
     }
 
@@ -289,25 +318,25 @@ mod tests {
     fn only_what_is_on_disk_is_handed_over_and_declared_once() {
         let mut outbox = filled(3, 10);
         assert_eq!(handed(&mut outbox), (false, vec![]));
-        outbox.mark_synced(&route(), 2);
+        stream(&mut outbox).mark_synced(2);
         assert_eq!(handed(&mut outbox), (true, vec![1, 2]));
         assert_eq!(handed(&mut outbox), (false, vec![]));
-        outbox.mark_synced(&route(), 3);
+        stream(&mut outbox).mark_synced(3);
         assert_eq!(handed(&mut outbox), (false, vec![3]));
     }
 
     #[test]
     fn the_window_is_kept_in_records_and_in_bytes() {
         let mut outbox = filled(WINDOW_RECORDS + 10, 10);
-        outbox.mark_synced(&route(), u64::MAX);
+        stream(&mut outbox).mark_synced(u64::MAX);
         assert_eq!(handed(&mut outbox).1.len(), WINDOW_RECORDS);
-        outbox.settle_oldest(&route());
+        outbox.settle_oldest(ID);
         assert_eq!(handed(&mut outbox).1, vec![WINDOW_RECORDS as u64 + 1]);
 
         let mut outbox = filled(10, WINDOW_BYTES / 4);
-        outbox.mark_synced(&route(), u64::MAX);
+        stream(&mut outbox).mark_synced(u64::MAX);
         assert_eq!(handed(&mut outbox).1, vec![1, 2, 3]);
-        outbox.settle_oldest(&route());
+        outbox.settle_oldest(ID);
         assert_eq!(handed(&mut outbox).1, vec![4]);
     }
 
@@ -315,18 +344,28 @@ mod tests {
     fn room_comes_back_when_records_settle() {
         let mut outbox = filled(2, 100);
         let full = outbox.room();
-        let (number, settled) = outbox.settle_oldest(&route()).expect("there are two");
+        let (number, settled) = outbox.settle_oldest(ID).expect("there are two");
         assert_eq!((number, settled.tag), (1, Tag([1; 8])));
         assert_eq!(outbox.room(), full + 1);
-        assert_eq!(outbox.stream(&route()).map(|stream| (stream.settled, stream.last())), Some((1, 2)));
+        assert_eq!(outbox.stream(ID).map(|stream| (stream.settled, stream.last())), Some((1, 2)));
+    }
+
+    #[test]
+    fn what_is_sent_after_the_end_of_a_stream_is_in_another() {
+        let mut outbox = filled(2, 10);
+        assert!(outbox.end(ID, "restored"));
+        assert!(!outbox.end(ID, "again"));
+        let fresh = StreamId([8; 16]);
+        assert_eq!(outbox.push(&route(), fresh, unsettled(1, 10)), (fresh, 1));
+        assert_eq!(outbox.stream(ID).map(Stream::len), Some(2));
     }
 
     #[test]
     fn a_row_with_a_hole_after_it_is_not_restored() {
-        let row = StreamRow { id: [9; 16], settled: 4, settled_tag: [0; 8] };
+        let row = Stream::new(ID, route(), 4, Tag([0; 8])).row();
         let record =
             |number| (number, OutboxRow { tag: [1; 8], output: "say".to_owned(), arguments: vec![] });
-        let restore = |rows| Outbox::default().restore(route(), &row, rows);
+        let restore = |rows| Outbox::default().restore(ID, row.clone(), rows);
         assert!(restore(vec![record(5), record(6)]).is_ok());
         assert!(restore(vec![record(5), record(7)]).is_err());
         assert!(restore(vec![record(4)]).is_err());

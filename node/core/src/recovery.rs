@@ -2,7 +2,7 @@
 
 use crate::core::{Core, Installed};
 use crate::inbox::{Inbound, Inbox};
-use crate::outbox::{Outbox, Route};
+use crate::outbox::Outbox;
 use crate::posts::Posts;
 use crate::rows::{self, AppRow, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow};
 use engine::App;
@@ -183,13 +183,9 @@ impl Recovery {
             records.entry(stream).or_default().push((number, row));
         }
         let mut outbox = Outbox::default();
-        for ((peer, from_app, to_app), row) in
-            self.list::<StreamRow, _>(rows::STREAMS, rows::read_stream_key)?
-        {
-            let own = records.remove(&StreamId(row.id)).unwrap_or_default();
-            outbox
-                .restore(Route { peer, from_app, to_app }, &row, own)
-                .map_err(|what| StartError::Row { list: rows::OUTBOX, what })?;
+        for (id, row) in self.list::<StreamRow, _>(rows::STREAMS, rows::read_stream_key)? {
+            let own = records.remove(&id).unwrap_or_default();
+            outbox.restore(id, row, own).map_err(|what| StartError::Row { list: rows::OUTBOX, what })?;
         }
         match records.is_empty() {
             true => Ok(outbox),

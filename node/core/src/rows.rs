@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 pub const APPS: u64 = 1;
 /// Peers, removed ones too: node id to [`PeerRow`].
 pub const PEERS: u64 = 2;
-/// Streams to peers: [`stream_key`] to [`StreamRow`].
+/// Streams to peers: their 16 bytes to [`StreamRow`].
 pub const STREAMS: u64 = 3;
 /// Sends that are not settled: [`outbox_key`] to [`OutboxRow`].
 pub const OUTBOX: u64 = 4;
@@ -62,12 +62,18 @@ pub struct PeerRow {
 /// The sender's side of a stream: everything one app sends to one app of one peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamRow {
-    /// The stream's identity on the wire.
-    pub id: [u8; 16],
+    /// Who receives.
+    pub peer: [u8; 32],
+    /// The app that sends.
+    pub from_app: String,
+    /// The app that receives.
+    pub to_app: String,
     /// Every number up to this one is settled.
     pub settled: u64,
     /// The tag of the record `settled`.
     pub settled_tag: [u8; 8],
+    /// Why the stream ended, if it did: what is unsettled is being refused.
+    pub ended: Option<String>,
 }
 
 /// One send that is not settled.
@@ -109,15 +115,9 @@ pub struct PostRow {
     pub answer: Option<String>,
 }
 
-/// Key of [`STREAMS`].
-pub fn stream_key(peer: NodeId, from_app: &str, to_app: &str) -> Vec<u8> {
-    encode(&(peer.as_bytes(), from_app, to_app))
-}
-
 /// Reads a key of [`STREAMS`].
-pub fn read_stream_key(key: &[u8]) -> Option<(NodeId, String, String)> {
-    let (peer, from_app, to_app): ([u8; 32], String, String) = decode(key)?;
-    Some((NodeId(peer), from_app, to_app))
+pub fn read_stream_key(key: &[u8]) -> Option<StreamId> {
+    Some(StreamId(key.try_into().ok()?))
 }
 
 /// Key of [`OUTBOX`]: the stream, then the number in big endian.
@@ -198,8 +198,15 @@ mod tests {
             "0342656e07070707070707070707070707070707070707070707070707070707070707070102010201000a000001b23900",
         );
         check(
-            &StreamRow { id: [1; 16], settled: 300, settled_tag: [2; 8] },
-            "01010101010101010101010101010101ac020202020202020202",
+            &StreamRow {
+                peer: [1; 32],
+                from_app: text("a"),
+                to_app: text("b"),
+                settled: 300,
+                settled_tag: [2; 8],
+                ended: Some(text("x")),
+            },
+            "010101010101010101010101010101010101010101010101010101010101010101610162ac020202020202020202010178",
         );
         check(
             &OutboxRow { tag: [3; 8], output: text("say"), arguments: vec![9] },
@@ -224,9 +231,7 @@ mod tests {
     #[test]
     fn keys_keep_their_layout_and_order() {
         let (peer, stream) = (NodeId([1; 32]), StreamId([2; 16]));
-        let key = stream_key(peer, "a", "b");
-        assert_eq!(hex(&key), format!("{}01610162", "01".repeat(32)));
-        assert_eq!(read_stream_key(&key), Some((peer, "a".to_owned(), "b".to_owned())));
+        assert_eq!(read_stream_key(&stream.0), Some(stream));
         assert_eq!(read_outbox_key(&outbox_key(stream, 258)), Some((stream, 258)));
         assert!(
             outbox_key(stream, 255) < outbox_key(stream, 256),

@@ -1,6 +1,7 @@
 //! What a person may see: peers, what waits for whom and why, what was refused, what is missing.
 
 use crate::core::Core;
+use crate::outbox::Stream;
 use link::PeerState;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -105,27 +106,31 @@ impl Core {
     }
 
     fn sending(&self) -> Vec<Sending> {
-        let streams = self.outbox.iter().filter(|(_, stream)| stream.len() > 0);
+        let streams = self.outbox.iter().filter(|stream| stream.len() > 0);
         streams
-            .map(|(route, stream)| Sending {
-                peer: route.peer.to_string(),
-                from_app: route.from_app.clone(),
-                to_app: route.to_app.clone(),
+            .map(|stream| Sending {
+                peer: stream.route.peer.to_string(),
+                from_app: stream.route.from_app.clone(),
+                to_app: stream.route.to_app.clone(),
                 unsettled: stream.len(),
                 oldest: stream.settled + 1,
-                why: self.why_it_waits(route, stream.waiting.as_ref()),
+                why: self.why_it_waits(stream),
             })
             .collect()
     }
 
-    fn why_it_waits(&self, route: &crate::outbox::Route, said: Option<&String>) -> Option<String> {
-        if !self.is_peer(route.peer) {
-            return Some("it is not a peer of this node: `selvedge peer add` with its ticket".to_owned());
-        }
+    fn why_it_waits(&self, stream: &Stream) -> Option<String> {
+        let route = &stream.route;
         if !self.apps.contains_key(&route.from_app) {
             return Some(format!("{} does not run here", route.from_app));
         }
-        match (said, self.link_states.get(&route.peer)) {
+        if let Some(reason) = &stream.ended {
+            return Some(format!("being refused: {reason}"));
+        }
+        if !self.is_peer(route.peer) {
+            return Some("it is not a peer of this node: `selvedge peer add` with its ticket".to_owned());
+        }
+        match (&stream.waiting, self.link_states.get(&route.peer)) {
             (Some(said), _) => Some(said.clone()),
             (None, Some(PeerState::Up)) => None,
             (None, Some(state)) => Some(state.to_string()),
