@@ -34,14 +34,19 @@ impl Link {
             self.down(DownReason::NoAddress, turn.effects);
             return;
         }
-        let Some(card) = self.card.clone() else {
+        if self.card.is_none() {
             match self.card_hash {
                 Some(hash) => self.fetch = Some(CardFetch::new(self.node, hash, turn.now)),
                 None => self.down(DownReason::NoCard, turn.effects),
             }
             self.on_fetch_timeout(turn);
             return;
-        };
+        }
+        self.say_hello((Retry::due(turn.now), 0, false), turn);
+    }
+
+    fn say_hello(&mut self, (retry, times, is_second): (Retry, u32, bool), turn: &mut Turn<'_>) {
+        let Some(card) = self.card.clone() else { return };
         self.hello_wanted = false;
         let first_frames = self.write_first_frames();
         self.hello_sequence += 1;
@@ -49,7 +54,7 @@ impl Link {
             seal_hello(&turn.me.identity, &turn.me.run, self.hello_sequence, &card, &first_frames, turn.rng);
         let key = key_of(&bytes);
         let datagrams = datagram::hello(key, &bytes);
-        self.said = Some(Said { key, datagrams, pending, retry: Retry::due(turn.now), times: 0 });
+        self.said = Some(Said { key, datagrams, pending, retry, times, is_second });
         self.on_hello_timeout(turn);
     }
 
@@ -210,13 +215,10 @@ impl Link {
         let Some(said) = self.said.as_ref().filter(|said| said.key == key) else { return };
         match said.pending.open_answer(bytes) {
             Err(_) => {}
-            Ok(Answer::Declined { reason }) => {
+            Ok(Answer::Declined { reason: BEHIND }) => self.on_behind(turn),
+            Ok(Answer::Declined { .. }) => {
                 self.last_heard = Some(turn.now);
-                let state = match reason {
-                    BEHIND => PeerState::Down { why: DownReason::Behind },
-                    _ => PeerState::Declined,
-                };
-                self.set_state(state, turn.effects);
+                self.set_state(PeerState::Declined, turn.effects);
             }
             Ok(Answer::Accepted { root, responder_run }) => {
                 self.said = None;
@@ -229,6 +231,17 @@ impl Link {
                 self.begin_accepted(session, from, turn);
             }
         }
+    }
+
+    /// The responder heard this hello before and forgot its answer: another one is said in its place, no sooner than
+    /// this one would have been. If that is behind too, it is the run that is.
+    fn on_behind(&mut self, turn: &mut Turn<'_>) {
+        self.last_heard = Some(turn.now);
+        let Some(said) = self.said.take() else { return };
+        if said.is_second {
+            self.set_state(PeerState::Down { why: DownReason::Behind }, turn.effects);
+        }
+        self.say_hello(Said::retry_of(&said), turn);
     }
 
     fn begin_accepted(&mut self, session: Session, from: SocketAddr, turn: &mut Turn<'_>) {

@@ -26,6 +26,15 @@ pub(crate) struct Said {
     pub(crate) retry: Retry,
     /// Times it was sent, whatever was heard between.
     pub(crate) times: u32,
+    /// It stands for one that the peer had heard before.
+    pub(crate) is_second: bool,
+}
+
+impl Said {
+    /// How the one that is said in place of this one goes on.
+    pub(crate) fn retry_of(&self) -> (Retry, u32, bool) {
+        (self.retry, self.times, true)
+    }
 }
 
 /// When something that is not answered is sent again: doubling from a second to a minute.
