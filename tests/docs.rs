@@ -1,4 +1,5 @@
 //! Every command in the documents is run as it stands there, in the order in which it stands there.
+#![allow(clippy::print_stderr, reason = "a test says what it did")]
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,5 @@
 //! The whole thread on real processes: two nodes, real sockets, kill -9, a browser.
+#![allow(clippy::print_stderr, reason = "a test says what it did")]
 
 mod browser;
 mod demo;

@@ -4,6 +4,11 @@
 //!
 //! More seeds: `SELVEDGE_SEEDS=5000 cargo test --release -p selvedge-core --test simulation`. One seed, traced:
 //! `SELVEDGE_SEED=17`.
+#![allow(
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test says what it did, and is told which seeds"
+)]
 
 use engine::Snapshot;
 use link::{Command, Config, Effect as LinkEffect, Endpoint, Time};
