@@ -10,6 +10,9 @@ const COLUMNS_MAX: usize = 120;
 /// Longer names are not compared for "did you mean": the comparison costs the product of both lengths.
 const SUGGESTION_CHARACTERS_MAX: usize = 40;
 
+/// How many names are compared for one suggestion.
+const SUGGESTION_CANDIDATES_MAX: usize = 1_000;
+
 /// A range of bytes of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub struct Span {
@@ -283,7 +286,9 @@ pub(crate) fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     let bound = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .filter(|candidate| candidate.len() <= SUGGESTION_CHARACTERS_MAX && *candidate != name)
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= bound * 4 && *candidate != name)
+        .filter(|candidate| candidate.len() <= SUGGESTION_CHARACTERS_MAX)
+        .take(SUGGESTION_CANDIDATES_MAX)
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= bound)
         .min()

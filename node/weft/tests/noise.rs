@@ -89,6 +89,22 @@ fn what_is_deep_or_long_is_an_error_or_compiles() {
         format!("fn f{}() = {{ a: f{n}(), b: f{n}() }}\n", n + 1)
     }));
     sources.push(chain("app a\n", 5_000, |n| format!("do d{n}() {{ d{}() }}\n", n + 1)));
+    // What is many rather than deep: nothing may be looked up so that it takes the square of it.
+    let body =
+        |line: &dyn Fn(usize) -> String| chain("app a\nstate s: int = 0\non f() {{\n", 60_000, line) + "}\n";
+    sources.push(body(&|n| format!("let a{n} = {n}\n")));
+    sources.push(body(&|n| format!("s = b{n}\n")));
+    sources.push(body(&|_| "s += 1\n".into()));
+    sources.push(chain("app a\nview v = {{ ", 100_000, |n| format!("a{n}: 1, ")));
+    sources.push(chain("app a\nenum E {{ ", 100_000, |n| format!("a{n}, ")));
+    sources.push(chain("app a\nrecord E {{ ", 60_000, |n| format!("a{n}: int, ")));
+    sources
+        .push(chain("app a\nrecord E {{ a: int }}\nstate s: list of E by a", 90_000, |_| " index a".into()));
+    sources.push(chain("app a\n", 60_000, |n| format!("on f{n}() {{}}\n")));
+    sources.push(chain("app a\n", 9_000, |n| {
+        format!("on f{n}() {{ send f{n}x() to me }}\non f{n}x() from p {{}}\n")
+    }));
+    sources.push(chain("app a\n", 9_900, |n| format!("fn function{n}(n: int) = functoin{n}(n)\n")));
     for source in sources {
         compile(&source);
     }

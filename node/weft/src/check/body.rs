@@ -7,6 +7,9 @@ use crate::module::Type;
 use crate::syntax::tree::Word;
 use crate::value::Value;
 
+/// Names in scope at one place: they are looked up one after the other.
+const LOCALS_MAX: usize = 2_000;
+
 /// What a body may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -241,6 +244,10 @@ impl<'c, 'a> Body<'c, 'a> {
                     .note("no local hides a value of the app")
                     .help("choose another name"),
             );
+        }
+        if self.scope.len() >= LOCALS_MAX {
+            self.overflow();
+            return;
         }
         self.scope.push(Binding { name: name.text.clone(), kind, span: name.span, copy_of: None });
     }

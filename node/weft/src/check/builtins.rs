@@ -132,6 +132,9 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     fn unknown_function(&mut self, name: &Word) {
+        if self.checker.report.is_full() {
+            return;
+        }
         let text = name.text.as_str();
         if NOT_YET.contains(&text) {
             self.report(

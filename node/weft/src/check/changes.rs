@@ -306,6 +306,9 @@ impl<'c, 'a> Body<'c, 'a> {
         self.may_change(span, "what other nodes are told");
         let found = self.checker.module.from_inputs.iter().position(|door| door.name == name.text);
         let Some(output) = found else {
+            if self.checker.report.is_full() {
+                return;
+            }
             let doors = &self.checker.module.from_inputs;
             let there: Vec<String> = doors.iter().map(|door| door.name.clone()).collect();
             let message = format!("no `on {}(…) from …` takes this", name.text);

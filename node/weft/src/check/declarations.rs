@@ -18,9 +18,6 @@ const BUILT_IN: &[(&str, Type)] = &[
     ("duration", Type::Duration),
     ("node", Type::Node),
 ];
-/// Fields of a record or arguments of a door: what fits a register file with room to spare.
-const FIELDS_MAX: usize = 1_000;
-
 impl Checker<'_> {
     pub(super) fn declare_types(&mut self, file: &File) {
         for (name, kind) in BUILT_IN {
@@ -151,13 +148,8 @@ impl Checker<'_> {
     fn field_types(&mut self, fields: &[tree::Field]) -> Vec<Field> {
         let names: Vec<Word> = fields.iter().map(|field| field.name.clone()).collect();
         self.distinct(&names, "the field");
-        if let Some(field) = fields.get(FIELDS_MAX) {
-            let message = format!("more than {FIELDS_MAX} fields");
-            self.report.push(Diagnostic::new(Code::TooLarge, field.name.span, message));
-        }
         fields
             .iter()
-            .take(FIELDS_MAX)
             .map(|field| Field {
                 name: field.name.text.clone(),
                 kind: self.resolve(&field.kind),
@@ -240,6 +232,9 @@ impl Checker<'_> {
                 Diagnostic::new(Code::UnknownType, name.span, message)
                     .help(format!("in Weft it is `{foreign}`")),
             );
+            return Type::Broken;
+        }
+        if self.report.is_full() {
             return Type::Broken;
         }
         let mut there: Vec<String> = self.types.keys().cloned().collect();
@@ -349,6 +344,9 @@ impl Checker<'_> {
         let found = &self.module.records[record as usize];
         if let Some(at) = found.fields.iter().position(|field| field.name == name.text) {
             return Some((at as u16, found.fields[at].kind.clone()));
+        }
+        if self.report.is_full() {
+            return None;
         }
         let there: Vec<String> = found.fields.iter().map(|field| field.name.clone()).collect();
         let owner = found.name.clone().unwrap_or_else(|| "this record".into());

@@ -15,6 +15,9 @@ impl Checker<'_> {
         if let Some(at) = enumeration.cases.iter().position(|name| *name == case.text) {
             return Some(at as i64);
         }
+        if self.report.is_full() {
+            return None;
+        }
         let message = format!("`{}` has no case `{}`", enumeration.name, case.text);
         let there = enumeration.cases.clone();
         self.unknown(Code::UnknownCase, case, message, there, true);

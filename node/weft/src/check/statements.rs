@@ -135,6 +135,9 @@ impl Checker<'_> {
         let is_refused = others.len() == 2;
         let name = &handler.name;
         let Some(output) = self.module.from_inputs.iter().position(|door| door.name == name.text) else {
+            if self.report.is_full() {
+                return;
+            }
             let there: Vec<String> = self.module.from_inputs.iter().map(|door| door.name.clone()).collect();
             let message = format!("nothing named `{}` is ever sent", name.text);
             self.unknown(Code::WordOfFabric, name, message, there, true);
@@ -387,6 +390,9 @@ impl Body<'_, '_> {
                 }
                 let known = self.checker.functions.contains_key(name) || BUILT_IN.contains(&name.as_str());
                 if !known && !self.checker.inputs.contains_key(name) {
+                    if self.checker.report.is_full() {
+                        return;
+                    }
                     let there: Vec<String> = self.checker.procedures.keys().cloned().collect();
                     let message = format!("there is no `do {name}`");
                     self.checker.unknown(Code::UnknownAction, &word, message, there, true);

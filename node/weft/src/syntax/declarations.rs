@@ -3,6 +3,7 @@
 use super::lexer::{Kind, Token};
 use super::parser::{Broken, Parsed, Parser, RESERVED};
 use super::tree::*;
+use super::{DECLARATIONS_MAX, INDEXES_MAX, MEMBERS_MAX};
 use crate::diagnostics::{Code, Diagnostic};
 
 const DECLARING: &[&str] = &[
@@ -24,6 +25,7 @@ const DECLARING: &[&str] = &[
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
         let mut file = File::default();
+        let mut declarations = 0;
         let start = self.peek().span;
         if self.is_word("library") {
             self.not_yet(start, "a `library`");
@@ -53,6 +55,10 @@ impl Parser<'_> {
                 && self.at > 0
             {
                 self.same_line();
+            }
+            declarations += 1;
+            if self.bounded(declarations, DECLARATIONS_MAX, "declarations in one file").is_err() {
+                break;
             }
             let (start, errors) = (self.at, self.report.count());
             if self.declaration(&mut file).is_err() {
@@ -221,6 +227,7 @@ impl Parser<'_> {
         self.need_sign("{")?;
         let mut cases = Vec::new();
         while !self.is_sign("}") {
+            self.bounded(cases.len(), MEMBERS_MAX, "cases")?;
             cases.push(self.need_name("a case")?);
             self.was();
             if !self.take_sign(",") {
@@ -250,6 +257,7 @@ impl Parser<'_> {
     pub(super) fn field_list(&mut self, close: &str) -> Parsed<Vec<Field>> {
         let mut fields = Vec::new();
         while !self.is_sign(close) {
+            self.bounded(fields.len(), MEMBERS_MAX, "fields")?;
             let name = self.need_name("the name of a field")?;
             self.was();
             self.need_sign(":")?;
@@ -302,6 +310,7 @@ impl Parser<'_> {
         let keys = self.names()?;
         let mut indexes = Vec::new();
         while self.take_word("index") {
+            self.bounded(indexes.len(), INDEXES_MAX, "indexes of one list")?;
             indexes.push(self.names()?);
         }
         Ok(TypeTree::Keyed { element, keys, indexes, span: span.to(self.before()) })
@@ -310,6 +319,7 @@ impl Parser<'_> {
     pub(super) fn names(&mut self) -> Parsed<Vec<Word>> {
         let mut names = vec![self.need_name("the name of a field")?];
         while self.take_sign(",") {
+            self.bounded(names.len(), MEMBERS_MAX, "names")?;
             names.push(self.need_name("the name of a field")?);
         }
         Ok(names)

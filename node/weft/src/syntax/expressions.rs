@@ -1,9 +1,9 @@
 //! Expressions and queries, by precedence climbing: one level of the stack for each level of nesting.
 
-use super::NESTING_MAX;
 use super::lexer::{self, Kind};
 use super::parser::{Broken, Parsed, Parser, RESERVED};
 use super::tree::*;
+use super::{MEMBERS_MAX, NESTING_MAX};
 use crate::diagnostics::{Code, Diagnostic, Span};
 
 const OPERATORS: &[(&str, Binary)] = &[
@@ -341,6 +341,7 @@ impl Parser<'_> {
         let mut items = Vec::new();
         let mut below = 0;
         while !self.is_sign("}") {
+            self.bounded(items.len(), MEMBERS_MAX, "fields")?;
             let place = self.place()?;
             let item = match (&*place.kind, self.is_sign(":")) {
                 (ExpressionKind::Name(field), true) => {

@@ -16,3 +16,9 @@ pub(crate) mod walk;
 
 /// How deep expressions and blocks may stand in each other: bounds the stack that parser and checker need.
 pub(crate) const NESTING_MAX: u16 = 64;
+/// Declarations of a file, and cases of an enum, fields of a record and items of a record expression: far more than a
+/// person writes, and few enough that looking one up among them may take them in turn.
+pub(crate) const DECLARATIONS_MAX: usize = 10_000;
+pub(crate) const MEMBERS_MAX: usize = 1_000;
+/// Indexes of one list: each is kept at every change of a row.
+pub(crate) const INDEXES_MAX: usize = 16;

@@ -181,6 +181,15 @@ impl<'a> Parser<'a> {
         self.at = self.tokens.len() - 1;
         Err(Broken)
     }
+    /// Whether one more of something is too many; if so, it says so.
+    pub(crate) fn bounded(&mut self, count: usize, most: usize, what: &str) -> Parsed<()> {
+        if count < most {
+            return Ok(());
+        }
+        let message = format!("more than {most} {what}");
+        self.report.push(Diagnostic::new(Code::TooLarge, self.peek().span, message));
+        Err(Broken)
+    }
     /// Reports what the grammar has and this version does not do.
     pub(crate) fn not_yet(&mut self, span: Span, what: &str) {
         self.report.push(
