@@ -122,6 +122,11 @@ impl Conversation {
         self.incoming.values().any(|incoming| incoming.wants(proven))
     }
 
+    /// Whether the peer cannot take what is next of some stream.
+    pub(crate) fn is_held(&self) -> bool {
+        self.outgoing.values().any(Outgoing::is_held)
+    }
+
     /// Whether records or `settled` wait, whoever is there.
     pub(crate) fn has_outgoing(&self) -> bool {
         self.outgoing.values().any(Outgoing::wants)

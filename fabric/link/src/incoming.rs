@@ -93,9 +93,12 @@ impl Incoming {
         self.clear(held);
         let (turn, taking) = (self.turn, self.taking.clone());
         *self = Incoming::new(declaration);
-        self.turn = turn;
         if taking == Taking::Forked {
             self.taking = taking;
+        } else if turn > 0 {
+            // A wait that was said before may still be on its way, and is over.
+            self.turn = turn + 1;
+            self.turn_due = true;
         }
         true
     }

@@ -16,7 +16,7 @@ use crate::conversation::{Bound, Conversation};
 use crate::effect::{DownReason, Effect, PeerState, PeerStatus};
 use crate::fault::PeerMisbehaved;
 use crate::hello::{Retry, Said};
-use crate::limits::{HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
+use crate::limits::{HELD_INTERVAL, HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
 use crate::path::Path;
 use crate::recovery::Content;
 use crate::session::{Session, Standing};
@@ -104,6 +104,9 @@ pub(crate) struct Link {
     pub(crate) fault: Option<PeerMisbehaved>,
     /// When a hello of ours is said, if the accepted one of the peer is not confirmed and records wait.
     pub(crate) confirm_by: Option<Time>,
+    /// When a peer that cannot take our records is asked whether it is still there: it does not remember over a restart
+    /// that they wait.
+    pub(crate) held_at: Option<Time>,
     pub(crate) state: PeerState,
     /// When the endpoint's table of timers has this link.
     pub(crate) armed: Option<Time>,
@@ -142,6 +145,7 @@ impl Link {
             last_heard: None,
             fault: None,
             confirm_by: None,
+            held_at: None,
             state: PeerState::Quiet,
             armed: None,
             routes: Vec::new(),
@@ -307,6 +311,7 @@ impl Link {
             self.hailed.as_ref().map(|hailed| hailed.retry.at),
             self.fetch.as_ref().map(|fetch| fetch.retry.at),
             self.acknowledging.at,
+            self.held_at,
             self.confirm_by.filter(|_| self.conversation.has_outgoing()),
             self.conversation.recovery.next_timeout(),
         ]
@@ -317,11 +322,17 @@ impl Link {
 
     pub(crate) fn handle_timeout(&mut self, turn: &mut Turn<'_>) {
         if self.acknowledging.at.is_some_and(|at| at <= turn.now) {
+            // If nothing may go to an unproven address now, it goes once more came from there.
+            self.acknowledging.at = None;
             self.acknowledging.now = true;
         }
         if self.confirm_by.is_some_and(|at| at <= turn.now) {
             self.confirm_by = None;
             self.hello_wanted = self.conversation.has_outgoing();
+        }
+        if self.held_at.is_some_and(|at| at <= turn.now) {
+            self.held_at = None;
+            self.ping_due = true;
         }
         self.on_hello_timeout(turn);
         self.on_fetch_timeout(turn);
@@ -336,6 +347,10 @@ impl Link {
             self.greet(turn);
         }
         self.transmit(turn);
+        self.held_at = match self.conversation.is_held() {
+            true => self.held_at.or(Some(turn.now + HELD_INTERVAL)),
+            false => None,
+        };
         if self.memo_due && self.is_proven() {
             self.save_memo(turn.effects);
         }

@@ -187,6 +187,11 @@ impl Outgoing {
         self.flight.highest_sent = self.declared.oldest - 1;
     }
 
+    /// Whether the peer cannot take what is next.
+    pub(crate) fn is_held(&self) -> bool {
+        self.flight.hold.is_some()
+    }
+
     /// Whether something is to be sent now.
     pub(crate) fn wants(&self) -> bool {
         (self.settled_due && !self.settled_told) || self.next_to_send().is_some() || self.declaration_lost()

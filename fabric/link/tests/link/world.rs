@@ -13,6 +13,9 @@ use crate::node::{Event, Fate, Node, reason};
 
 pub const SECOND: u64 = 1_000_000;
 
+/// Steps of one world; a usual one has some ten thousand.
+const STEPS_MAX: u64 = 300_000;
+
 enum Happening {
     Arrives { from: SocketAddr, to: SocketAddr, bytes: Vec<u8> },
     Commits { node: usize, run: u64 },
@@ -38,6 +41,7 @@ pub struct World {
     pub trace: Vec<String>,
     pub violation: Option<String>,
     pub datagrams: u64,
+    steps: u64,
     queue: BTreeMap<(Time, u64), Happening>,
     sequence: u64,
     routes: BTreeMap<SocketAddr, usize>,
@@ -62,6 +66,7 @@ impl World {
             trace: Vec::new(),
             violation: None,
             datagrams: 0,
+            steps: 0,
             queue: BTreeMap::new(),
             sequence: 0,
             routes: BTreeMap::new(),
@@ -109,8 +114,8 @@ impl World {
     }
 
     pub fn note(&mut self, line: impl FnOnce() -> String) {
-        if self.trace.len() > 4000 {
-            self.trace.drain(..2000);
+        if self.trace.len() > 20_000 {
+            self.trace.drain(..10_000);
         }
         let at = self.now.0;
         self.trace.push(format!("{:>12.6} {}", at as f64 / 1e6, line()));
@@ -174,7 +179,11 @@ impl World {
 
     /// Carries out effects in order until there are none, or the node dies between two of them.
     fn settle_effects(&mut self, node: usize) {
-        loop {
+        for turns in 0.. {
+            if turns > STEPS_MAX {
+                self.fail("effects without end".into());
+                return;
+            }
             if let Some((dying, left)) = &mut self.kill_after
                 && *dying == node
             {
@@ -356,6 +365,11 @@ impl World {
 
     /// One step: the next arrival, commit or timer. False if nothing will ever happen.
     pub fn step(&mut self, chaos: &mut dyn FnMut(&mut World)) -> bool {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            self.fail(format!("{STEPS_MAX} steps are not enough: something turns round and round"));
+            return false;
+        }
         let timer = |node: &Node| node.endpoint.as_ref().and_then(link::Endpoint::next_timeout);
         let wake = self.nodes.iter().filter_map(|node| timer(node).map(|at| (at, node.name))).min();
         let first = self.queue.first_key_value().map(|(key, _)| *key);
@@ -399,6 +413,22 @@ impl World {
                 && node.committing.is_none()
                 && node.store.outboxes.values().all(|outbox| outbox.rows.is_empty())
         })
+    }
+
+    /// Notes what is not settled, for a trace that a person reads.
+    pub fn note_unsettled(&mut self) {
+        let mut lines = Vec::new();
+        for node in &self.nodes {
+            for (peer, outbox) in node.store.outboxes.iter().filter(|(_, outbox)| !outbox.rows.is_empty()) {
+                let to = self.index_of(*peer);
+                let heard =
+                    self.nodes[to].store.heard.get(&(node.id(), outbox.stream)).map(|heard| heard.number);
+                let status = node.endpoint.as_ref().and_then(|endpoint| endpoint.peer_status(*peer));
+                let (from, oldest, last) = (node.name, outbox.oldest, outbox.last);
+                lines.push(format!("{from} to {to}: {oldest}..={last} open, heard {heard:?}; {status:?}"));
+            }
+        }
+        lines.into_iter().for_each(|line| self.note(|| line));
     }
 
     /// One fault of the world.
