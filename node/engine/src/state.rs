@@ -130,3 +130,32 @@ pub(crate) fn int_key(list: &module::List, module: &Module) -> Option<u16> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_has_an_entry_for_each_row_and_no_other() {
+        let source = "app a\nrecord R { id: int, kind: text }\nstate l: list of R by id index kind";
+        let module = weft::compile(source, "a.weft").expect("the source is right");
+        let mut state = State::new(&module);
+        let row = |id: i64, kind: &str| Row::from([Value::Word(id), Value::Text(kind.into())]);
+        let mut put = |id: i64, kind: &str| {
+            let row = row(id, kind);
+            state.put(0, codec::key_of(&row, 0, &module), row, &module);
+            entries(&state)
+        };
+        assert_eq!(put(1, "a"), 1);
+        assert_eq!(put(2, "a"), 2);
+        assert_eq!(put(1, "b"), 2, "the entry moves with the row");
+        assert_eq!(put(1, "b"), 2);
+        let key = codec::key_of(&row(1, "b"), 0, &module);
+        state.remove(0, &key, &module);
+        assert_eq!(entries(&state), 1);
+    }
+
+    fn entries(state: &State) -> usize {
+        state.keyed(0).map_or(0, |keyed| keyed.indexes[0].len())
+    }
+}

@@ -279,6 +279,15 @@ fn a_row_is_these_bytes() {
 }
 
 #[test]
+fn a_row_that_is_what_it_was_is_no_delta() {
+    let mut app = app();
+    post(&mut app, "make", r#"{"owner":"o"}"#).unwrap();
+    let same = post(&mut app, "clean", r#"{"owner":"nobody"}"#).unwrap().deltas;
+    assert_eq!(same.len(), 1, "only `last` is another one");
+    assert_eq!(post(&mut app, "clean", r#"{"owner":"nobody"}"#).unwrap().deltas, []);
+}
+
+#[test]
 fn words_of_the_fabric_without_a_handler_do_nothing() {
     let mut app = app();
     let context = Context { now: 0, entropy: [0; 32], room: 1 };
