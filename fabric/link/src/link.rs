@@ -229,6 +229,7 @@ impl Link {
             return;
         }
         self.conversation.bind(bound);
+        self.path.forget_asking();
         self.acknowledging = Acknowledging::default();
         self.hailed = None;
         self.hail_due = false;

@@ -102,9 +102,19 @@ impl Path {
         }
     }
 
+    /// Whether the address in use proved nothing and was not asked to.
+    pub(crate) fn is_unasked(&self) -> bool {
+        !self.proven && self.challenge.is_none()
+    }
+
     /// The challenge to be sent now.
     pub(crate) fn challenge_due(&self) -> Option<[u8; 8]> {
         self.challenge.filter(|_| !self.challenge_sent && !self.proven)
+    }
+
+    /// What was asked went under keys that are gone: it is asked again.
+    pub(crate) fn forget_asking(&mut self) {
+        self.challenge_sent = false;
     }
 
     pub(crate) fn challenge_was_sent(&mut self) {

@@ -130,6 +130,11 @@ impl Recovery {
         self.in_flight + crate::limits::DATAGRAM_BYTES_MAX as u64 <= self.window
     }
 
+    /// Whether something is on its way.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
     pub(crate) fn probes(&self) -> u32 {
         self.probes
     }

@@ -26,7 +26,13 @@ impl Link {
                     self.hail(turn);
                 }
             }
-            Some(_) => while self.send_packet(turn) {},
+            Some(_) => {
+                if self.path.is_unasked() && self.has_work() {
+                    let challenge = turn.random();
+                    self.path.challenge_again(challenge);
+                }
+                while self.send_packet(turn) {}
+            }
         }
     }
 
@@ -37,7 +43,7 @@ impl Link {
         let allowed = if forced { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
         let end = DATAGRAM_BYTES_MAX.min(allowed).saturating_sub(PACKET_OVERHEAD_BYTES);
         if end < FRAMES_BYTES_MIN {
-            return false;
+            return self.ask_for_proof(to, turn);
         }
         let mut frames = Vec::with_capacity(DATAGRAM_BYTES_MAX);
         let acknowledges = self.write_acknowledgement(turn, &mut frames, end);
@@ -62,6 +68,25 @@ impl Link {
             self.ping_due = false;
             self.conversation.recovery.on_sent(turn.now, number, bytes.len(), contents);
         }
+        turn.effects.push(Effect::Datagram { to, bytes });
+        true
+    }
+
+    /// No more may go to this address before it proved itself: the question alone does, one at a time, so that the
+    /// link does not fall silent.
+    fn ask_for_proof(&mut self, to: SocketAddr, turn: &mut Turn<'_>) -> bool {
+        let Some(data) = self.path.challenge_due().filter(|_| !self.conversation.recovery.is_waiting())
+        else {
+            return false;
+        };
+        let which = self.speaking();
+        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return false };
+        let mut frames = Vec::new();
+        Frame::PathChallenge(data).encode(&mut frames);
+        let (number, bytes) = session.seal(&frames);
+        self.path.challenge_was_sent();
+        self.path.on_sent(bytes.len());
+        self.conversation.recovery.on_sent(turn.now, number, bytes.len(), vec![Content::Challenge]);
         turn.effects.push(Effect::Datagram { to, bytes });
         true
     }

@@ -218,6 +218,12 @@ impl World {
             }
             Effect::Datagram { to, bytes } => self.transmit(node, to, bytes),
             Effect::Record { peer, declaration, number, tag, payload } => {
+                let (from, heard) =
+                    (self.index_of(peer), self.nodes[node].store.heard.get(&(peer, declaration.stream)));
+                let line =
+                    format!("{node} gets {number} of {from}, heard {:?}", heard.map(|heard| heard.number));
+                self.note(|| line);
+                let at = &mut self.nodes[node];
                 at.on_record(now, peer, &declaration, (number, tag), payload, &mut events);
             }
             Effect::Outcome { peer, stream, upto, refusals } => {
