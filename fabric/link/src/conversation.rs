@@ -343,3 +343,112 @@ fn incoming_handle(content: &Content) -> Option<u64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sealing::Tag;
+
+    use super::*;
+    use crate::frame;
+    use crate::limits::{ASSEMBLIES_PER_PEER_MAX, RECORD_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX};
+
+    const PEER: NodeId = NodeId([9; 32]);
+
+    fn declaration(stream: u8) -> Declaration {
+        Declaration {
+            stream: StreamId([stream; 16]),
+            from_app: "a".into(),
+            to_app: "b".into(),
+            oldest: 1,
+            tag_before: Tag([0; 8]),
+            last: 5,
+        }
+    }
+
+    /// A conversation that has sent three records, as a peer with proven keys finds it.
+    fn begun() -> Conversation {
+        let mut conversation = Conversation::new();
+        conversation.declare(declaration(1));
+        for number in 1..4 {
+            let payload = vec![7; 100].into();
+            let record = Record { stream: StreamId([1; 16]), number, tag: Tag([1; 8]), payload };
+            assert_eq!(conversation.send(record), Ok(()));
+        }
+        let (mut out, mut contents) = (Vec::new(), Vec::new());
+        conversation.write_outgoing(&mut out, 1100, &mut contents);
+        let mut effects = Vec::new();
+        let theirs = Frame::Declaration { handle: 0, declaration: declaration(2) };
+        assert!(conversation.apply(PEER, &theirs, &mut effects));
+        conversation
+    }
+
+    /// Frames of the right types with small numbers, so that many of them fit the state.
+    fn frames() -> impl Strategy<Value = Vec<u8>> {
+        let kind =
+            prop::sample::select(vec![1u8, 2, 3, 4, 5, 6, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23]);
+        let small = prop::collection::vec(prop_oneof![8 => 0u8..6, 1 => any::<u8>()], 0..60);
+        prop::collection::vec((kind, small), 1..4).prop_map(|frames| {
+            frames.into_iter().flat_map(|(kind, rest)| [vec![kind], rest].concat()).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn any_frames_of_a_peer_are_borne(packets in prop::collection::vec(frames(), 1..30)) {
+            let mut conversation = begun();
+            let mut effects = Vec::new();
+            for packet in packets {
+                let Ok(frames) = frame::decode(&packet) else { continue };
+                if frames.iter().any(|frame| conversation.check(frame).is_err()) {
+                    continue;
+                }
+                for frame in &frames {
+                    conversation.apply(PEER, frame, &mut effects);
+                }
+                conversation.stored(StreamId([2; 16]), 1, Vec::new());
+                conversation.waiting(StreamId([2; 16]), 3, "no".into());
+                conversation.ready("b");
+                let (mut out, mut contents) = (Vec::new(), Vec::new());
+                conversation.write_answers(true, &mut out, 1100, &mut contents);
+                conversation.write_outgoing(&mut out, 1100, &mut contents);
+                prop_assert!(out.len() <= 1100);
+                prop_assert!(frame::decode(&out).is_ok() || out.is_empty());
+                conversation.lost(&contents);
+                prop_assert!(conversation.held.reorder_bytes <= REORDER_BYTES_PER_PEER_MAX);
+                prop_assert!(conversation.held.assemblies <= ASSEMBLIES_PER_PEER_MAX);
+                prop_assert!(conversation.incoming.len() <= STREAMS_PER_PEER_MAX);
+            }
+        }
+    }
+
+    #[test]
+    fn a_peer_pins_no_more_than_a_bound() {
+        let mut conversation = begun();
+        let mut effects = Vec::new();
+        for handle in 1..STREAMS_PER_PEER_MAX as u64 {
+            let mut declaration = declaration(2);
+            declaration.stream.0[..8].copy_from_slice(&handle.to_be_bytes());
+            let frame = Frame::Declaration { handle, declaration };
+            assert!(conversation.apply(PEER, &frame, &mut effects));
+            for number in 2..500 {
+                let payload = [0; 800];
+                let frame =
+                    Frame::Records { handle, first: number, tag: Tag([1; 8]), payloads: vec![&payload] };
+                conversation.apply(PEER, &frame, &mut effects);
+            }
+            let (total, bytes) = (RECORD_BYTES_MAX as u64, &[0; 1000][..]);
+            let piece = Frame::Piece { handle, number: 1, tag: Tag([1; 8]), total, offset: 0, bytes };
+            conversation.apply(PEER, &piece, &mut effects);
+        }
+        let one_more = Frame::Declaration { handle: 999, declaration: declaration(3) };
+        assert_eq!(conversation.check(&one_more), Err(PeerMisbehaved::TooManyStreams));
+        assert!(effects.is_empty());
+        assert!(conversation.held.reorder_bytes <= REORDER_BYTES_PER_PEER_MAX);
+        assert_eq!(conversation.held.assemblies, ASSEMBLIES_PER_PEER_MAX);
+        conversation.bind(None);
+        assert_eq!((conversation.held.reorder_bytes, conversation.held.assemblies), (0, 0));
+    }
+}

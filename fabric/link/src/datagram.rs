@@ -119,10 +119,15 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Datagram<'_>, Truncated> {
 /// All pieces but the last are full, so that a whole hello has one form and the table one size.
 fn parse_hello<'a>(reader: &mut Reader<'a>) -> Result<Datagram<'a>, Truncated> {
     let (key, index, count) = (reader.array()?, reader.byte()?, reader.byte()?);
+    if usize::from(count) > HELLO_PIECES_MAX || index >= count {
+        return Err(Truncated);
+    }
     let piece = reader.0;
-    let full = piece.len() == HELLO_PIECE_BYTES;
-    let sized = if index + 1 == count { (1..=HELLO_PIECE_BYTES).contains(&piece.len()) } else { full };
-    if usize::from(count) > HELLO_PIECES_MAX || index >= count || !sized {
+    let sized = match index + 1 == count {
+        true => (1..=HELLO_PIECE_BYTES).contains(&piece.len()),
+        false => piece.len() == HELLO_PIECE_BYTES,
+    };
+    if !sized {
         return Err(Truncated);
     }
     Ok(Datagram::Hello { key, index, count, piece })

@@ -1,1 +1,161 @@
+//! Single situations with the course that they must take.
 
+use link::{DownReason, Effect, PeerState, Time};
+
+use crate::world::{SECOND, World};
+
+fn two(seed: u64) -> World {
+    let mut world = World::new(seed, 2);
+    world.befriend_all();
+    for node in &mut world.nodes {
+        for peer in &mut node.peers {
+            peer.addresses.retain(|address| address.port() != 1);
+        }
+    }
+    // Node 0 holds the card of 1 and 1 that of 0.
+    let cards = [world.nodes[1].card.clone(), world.nodes[0].card.clone()];
+    for (node, card) in world.nodes.iter_mut().zip(cards) {
+        node.peers[0].card = Some(card);
+    }
+    world.start(0);
+    world.start(1);
+    world
+}
+
+fn run(world: &mut World, microseconds: u64) {
+    let end = Time(world.now.0 + microseconds);
+    world.run_until(end);
+    assert_eq!(world.violation, None);
+    world.now = end;
+}
+
+/// One way takes 5 ms and a commit at most 20 ms: a record is written, committed, sent, applied, committed, told.
+const ONE_ROUND_TRIP: u64 = 20_000 + 5_000 + 20_000 + 5_000;
+
+#[test]
+fn first_contact_takes_one_round_trip_to_stored() {
+    let mut world = two(1);
+    world.write(0, 1, 100);
+    run(&mut world, ONE_ROUND_TRIP);
+    assert_eq!(world.nodes[0].store.fates.len(), 1);
+}
+
+#[test]
+fn a_restarted_receiver_is_found_by_the_next_record_in_a_round_trip_more() {
+    for with_memo in [true, false] {
+        let mut world = two(2);
+        world.write(0, 1, 100);
+        run(&mut world, 7 * 24 * 3600 * SECOND);
+        world.kill(1);
+        if !with_memo {
+            world.nodes[1].memos.clear();
+        }
+        world.start(1);
+        run(&mut world, SECOND);
+        world.write(0, 1, 100);
+        // Told of the restart, said again; a lost memo needs a hello, whose records wait for nothing.
+        run(&mut world, ONE_ROUND_TRIP + 2 * 10_000 + 25_000);
+        assert_eq!(world.nodes[0].store.fates.len(), 2, "with the memo: {with_memo}");
+    }
+}
+
+#[test]
+fn a_link_at_rest_has_no_timer_and_sends_nothing() {
+    let mut world = two(3);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    let before = world.datagrams;
+    assert!(world.nodes.iter().all(|node| node.endpoint.as_ref().unwrap().next_timeout().is_none()));
+    run(&mut world, 30 * 24 * 3600 * SECOND);
+    assert_eq!(world.datagrams, before);
+}
+
+#[test]
+fn a_stranger_is_declined_and_shown() {
+    let mut world = two(4);
+    let peer = world.nodes[0].id();
+    let mut shown = false;
+    world.on_endpoint(1, |endpoint, _| endpoint.remove_peer(peer));
+    world.write(0, 1, 100);
+    let status = |world: &World| {
+        let other = world.nodes[1].id();
+        world.nodes[0].endpoint.as_ref().unwrap().peer_status(other).unwrap().state
+    };
+    run(&mut world, 3 * SECOND);
+    assert_eq!(status(&world), PeerState::Declined);
+    shown |= world.reached.contains_key("a stranger said hello");
+    assert!(shown);
+    // Added after all: what waited arrives.
+    let back = world.nodes[1].peers[0].clone();
+    world.on_endpoint(1, |endpoint, now| endpoint.add_peer(now, back));
+    run(&mut world, 60 * SECOND);
+    assert_eq!(world.nodes[0].store.fates.len(), 1);
+    assert_eq!(status(&world), PeerState::Up);
+}
+
+#[test]
+fn a_peer_without_card_or_ticket_is_named_as_that() {
+    let mut world = two(5);
+    world.kill(0);
+    world.nodes[0].peers[0].card = None;
+    world.nodes[0].peers[0].card_hash = None;
+    world.start(0);
+    world.write(0, 1, 100);
+    run(&mut world, SECOND);
+    let other = world.nodes[1].id();
+    let state = world.nodes[0].endpoint.as_ref().unwrap().peer_status(other).unwrap().state;
+    assert_eq!(state, PeerState::Down { why: DownReason::NoCard });
+}
+
+#[test]
+fn the_memo_is_saved_before_the_accept_leaves() {
+    let mut world = two(6);
+    world.capture = Some(Vec::new());
+    world.write(0, 1, 100);
+    run(&mut world, 20_000);
+    let from = world.nodes[0].home;
+    let hello: Vec<Vec<u8>> =
+        world.capture.take().unwrap().into_iter().filter(|bytes| bytes[0] == 0x51).collect();
+    world.kill(1);
+    world.nodes[1].memos.clear();
+    world.start(1);
+    let now = world.now;
+    let endpoint = world.nodes[1].endpoint.as_mut().unwrap();
+    for bytes in hello.iter().take(3) {
+        endpoint.handle_datagram(now, from, bytes);
+    }
+    let effects: Vec<Effect> = std::iter::from_fn(|| endpoint.poll_effect()).collect();
+    let saved = effects.iter().position(|effect| matches!(effect, Effect::SaveMemo { .. })).expect("a memo");
+    let left =
+        effects.iter().position(|effect| matches!(effect, Effect::Datagram { .. })).expect("an accept");
+    assert!(saved < left);
+}
+
+/// The sender is set back, goes on with other records under the same numbers, and must not be told that they arrived.
+fn set_back(ignores_tags: bool) -> World {
+    let mut world = two(7);
+    world.nodes[1].ignores_tags = ignores_tags;
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    world.back_up(0);
+    for _ in 0..5 {
+        world.write(0, 1, 100);
+    }
+    run(&mut world, 10 * SECOND);
+    world.roll_back(0);
+    for _ in 0..8 {
+        world.write(0, 1, 100);
+    }
+    let end = Time(world.now.0 + 100 * SECOND);
+    world.run_until(end);
+    world
+}
+
+#[test]
+fn a_sender_set_back_is_told_and_a_ledger_without_tags_is_found_out() {
+    let world = set_back(false);
+    assert!(world.reached.contains_key("the sender was told that it forked"));
+    assert_eq!(world.falsely_delivered(), 0);
+    let planted = set_back(true);
+    assert!(planted.falsely_delivered() > 0, "the planted bug was not found");
+}

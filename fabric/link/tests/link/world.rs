@@ -41,6 +41,8 @@ pub struct World {
     pub trace: Vec<String>,
     pub violation: Option<String>,
     pub datagrams: u64,
+    /// Every datagram that was sent, for somebody who listens.
+    pub capture: Option<Vec<Vec<u8>>>,
     steps: u64,
     queue: BTreeMap<(Time, u64), Happening>,
     sequence: u64,
@@ -66,6 +68,7 @@ impl World {
             trace: Vec::new(),
             violation: None,
             datagrams: 0,
+            capture: None,
             steps: 0,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -239,7 +242,7 @@ impl World {
                 self.reach("a card was fetched");
             }
             Effect::Address { .. } => self.reach("an address was proven"),
-            Effect::Stranger { .. } => {}
+            Effect::Stranger { .. } => self.reach("a stranger said hello"),
             Effect::Peer { node: peer, state } => {
                 let peer = self.index_of(peer);
                 self.note(|| format!("{node} sees {peer} {state}"));
@@ -252,6 +255,9 @@ impl World {
 
     fn transmit(&mut self, node: usize, to: SocketAddr, bytes: Vec<u8>) {
         self.datagrams += 1;
+        if let Some(capture) = &mut self.capture {
+            capture.push(bytes.clone());
+        }
         assert!(bytes.len() <= link::limits::DATAGRAM_BYTES_MAX);
         let from = self.nodes[node].address;
         let target = self.routes.get(&to).copied();
@@ -419,6 +425,18 @@ impl World {
                 && node.committing.is_none()
                 && node.store.outboxes.values().all(|outbox| outbox.rows.is_empty())
         })
+    }
+
+    /// Records that their sender believes delivered and their receiver never applied.
+    pub fn falsely_delivered(&self) -> usize {
+        let applied = |record: &(NodeId, StreamId, u64, Tag), me: NodeId| {
+            let there = &self.nodes[self.index_of(record.0)].store.applied;
+            there.iter().any(|(from, stream, number, tag, _)| {
+                (*from, *stream, *number, *tag) == (me, record.1, record.2, record.3)
+            })
+        };
+        let told = self.nodes.iter().flat_map(|node| node.store.fates.iter().map(|fate| (node.id(), fate)));
+        told.filter(|(me, (record, fate))| **fate == Fate::Delivered && !applied(record, *me)).count()
     }
 
     /// Notes what is not settled, for a trace that a person reads.
