@@ -285,15 +285,12 @@ impl Link {
     pub(crate) fn heard(&mut self, now: Time) {
         self.last_heard = Some(now);
         self.conversation.recovery.heard();
-        for retry in [
+        let retries = [
             self.said.as_mut().map(|said| &mut said.retry),
             self.hailed.as_mut().map(|hailed| &mut hailed.retry),
             self.fetch.as_mut().map(|fetch| &mut fetch.retry),
-        ] {
-            if let Some(retry) = retry {
-                retry.heard(now);
-            }
-        }
+        ];
+        retries.into_iter().flatten().for_each(|retry| retry.heard(now));
     }
 
     /// Ends the link's sessions and starts its streams anew; its place is emptied.

@@ -347,10 +347,10 @@ impl Outgoing {
     pub(crate) fn acknowledged(&mut self, content: &Content) {
         let flight = &mut self.flight;
         match *content {
-            Content::Declaration { oldest, .. } => {
-                if flight.declaration.as_ref().is_some_and(|said| said.oldest == oldest) {
-                    flight.told = Told::Acknowledged;
-                }
+            Content::Declaration { oldest, .. }
+                if flight.declaration.as_ref().is_some_and(|said| said.oldest == oldest) =>
+            {
+                flight.told = Told::Acknowledged;
             }
             Content::Records { generation, first, count, .. } if generation == flight.generation => {
                 for number in first..first + count {

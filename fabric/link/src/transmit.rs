@@ -21,11 +21,10 @@ impl Link {
     pub(crate) fn transmit(&mut self, turn: &mut Turn<'_>) {
         match self.speaker().map(|session| session.standing) {
             None => {}
-            Some(Standing::Hailing) => {
-                if self.hail_due || (self.has_work() && self.hailed.is_none()) {
-                    self.hail(turn);
-                }
+            Some(Standing::Hailing) if self.hail_due || (self.has_work() && self.hailed.is_none()) => {
+                self.hail(turn);
             }
+            Some(Standing::Hailing) => {}
             Some(_) => {
                 if self.path.is_unasked() && self.has_work() {
                     let challenge = turn.random();

@@ -3,6 +3,8 @@
 //! `world` is the network, the clock and the faults, all from one seed; `node` is an endpoint with a small store beside
 //! it; `seeds` runs many worlds; `cases` are single situations with their expected course; `noise` is bytes of anybody.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is a test that failed")]
+
 mod cases;
 mod node;
 mod noise;

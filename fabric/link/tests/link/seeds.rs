@@ -84,6 +84,7 @@ fn report(seed: u64, world: &World) -> String {
     )
 }
 
+#[allow(clippy::disallowed_methods, reason = "a person says which seeds; the link is told nothing by it")]
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
