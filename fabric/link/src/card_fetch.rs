@@ -20,6 +20,11 @@ impl CardFetch {
         CardFetch { node, hash, pieces: Default::default(), retry: Retry::due(now) }
     }
 
+    /// By which the endpoint finds the link that asks.
+    pub(crate) fn key(&self) -> [u8; 8] {
+        key_of_card(&self.hash)
+    }
+
     /// Requests for what is missing.
     pub(crate) fn requests(&self) -> Vec<Vec<u8>> {
         let missing = self.pieces.iter().enumerate().filter(|(_, piece)| piece.is_none());
@@ -42,4 +47,11 @@ impl CardFetch {
         self.pieces = Default::default();
         Card::verify(&whole).ok().filter(|card| card.hash() == self.hash && card.node() == self.node)
     }
+}
+
+/// The first bytes of the hash of a card.
+pub(crate) fn key_of_card(hash: &[u8; 32]) -> [u8; 8] {
+    let mut key = [0; 8];
+    key.copy_from_slice(&hash[..8]);
+    key
 }

@@ -12,6 +12,7 @@ use sealing::NodeId;
 use sealing::hello::open_hello;
 
 use crate::bucket::Bucket;
+use crate::card_fetch::{CardFetch, key_of_card};
 use crate::command::{Config, Declaration, Peer, Record, StreamId, WindowFull};
 use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
@@ -30,7 +31,8 @@ pub struct Endpoint {
     config: Config,
     rng: ChaCha20Rng,
     links: BTreeMap<NodeId, Link>,
-    /// Ids in packets that come, ids in packets that went (for hints), keys of hellos that were accepted.
+    /// Ids in packets that come, ids in packets that went (for hints), keys of hellos that were
+    /// said or accepted, and of cards that are asked for.
     routes: BTreeMap<[u8; 8], NodeId>,
     timers: BTreeSet<(Time, NodeId)>,
     effects: VecDeque<Effect>,
@@ -100,6 +102,8 @@ impl Endpoint {
         let sessions = [&link.current, &link.pending].into_iter().flatten();
         let mut routes: Vec<[u8; 8]> = sessions.flat_map(|session| [session.id_in, session.id_out]).collect();
         routes.extend(link.answer.as_ref().map(|answer| answer.key));
+        routes.extend(link.said.as_ref().map(|said| said.key));
+        routes.extend(link.fetch.as_ref().map(CardFetch::key));
         if link.routes != routes {
             for route in &link.routes {
                 self.routes.remove(route);
@@ -265,7 +269,7 @@ impl Endpoint {
         let (from, key) = (piece.from, piece.key);
         let Some(hello) = self.reassembly.take(piece, &mut self.rng) else { return };
         if let Some(node) = self.routes.get(&key).copied() {
-            self.with(now, node, |link, turn| link.on_hello_again(from, hello.len(), turn));
+            self.with(now, node, |link, turn| link.on_hello_again((key, hello.len()), from, turn));
             return;
         }
         let known = self.known_addresses.contains(&from);
@@ -287,9 +291,7 @@ impl Endpoint {
     }
 
     fn on_answer(&mut self, now: Time, key: [u8; 8], bytes: &[u8], from: SocketAddr) {
-        let said = |link: &Link| link.said.as_ref().is_some_and(|said| said.key == key);
-        let node = self.links.iter().find(|(_, link)| said(link)).map(|(node, _)| *node);
-        if let Some(node) = node {
+        if let Some(node) = self.routes.get(&key).copied() {
             self.with(now, node, |link, turn| link.on_answer(key, bytes, from, turn));
         }
     }
@@ -305,9 +307,7 @@ impl Endpoint {
     }
 
     fn on_card_answer(&mut self, now: Time, hash: &[u8; 32], place: (u8, u8), piece: &[u8]) {
-        let asks = |link: &Link| link.fetch.is_some() && link.card_hash == Some(*hash);
-        let node = self.links.iter().find(|(_, link)| asks(link)).map(|(node, _)| *node);
-        if let Some(node) = node {
+        if let Some(node) = self.routes.get(&key_of_card(hash)).copied() {
             self.with(now, node, |link, turn| link.on_card(hash, place, piece, turn));
         }
     }

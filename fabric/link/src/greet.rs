@@ -204,9 +204,15 @@ impl Link {
     }
 
     /// The accepted hello came again: so does its answer.
-    pub(crate) fn on_hello_again(&mut self, from: SocketAddr, bytes: usize, turn: &mut Turn<'_>) {
+    pub(crate) fn on_hello_again(
+        &mut self,
+        (key, bytes): ([u8; 8], usize),
+        from: SocketAddr,
+        turn: &mut Turn<'_>,
+    ) {
+        // The key may be that of the hello which this node said, come back by a mirror.
+        let Some(answer) = self.answer.as_ref().filter(|answer| answer.key == key) else { return };
         self.path.on_received(from, bytes);
-        let Some(answer) = &self.answer else { return };
         turn.effects.push(Effect::Datagram { to: from, bytes: answer.datagram.clone() });
     }
 

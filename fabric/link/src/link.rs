@@ -165,6 +165,8 @@ impl Link {
             self.path.learn(&[address]);
         }
         self.bind();
+        // A restarted node greets its peers once: what waits for it there waits for no probe.
+        self.hail_due = self.speaking().is_some();
     }
 
     /// Takes what is new of a peer.

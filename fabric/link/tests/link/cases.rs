@@ -60,6 +60,21 @@ fn a_restarted_receiver_is_found_by_the_next_record_in_a_round_trip_more() {
 }
 
 #[test]
+fn a_receiver_that_was_away_for_long_has_the_backlog_at_once() {
+    let mut world = two(8);
+    world.write(0, 1, 100);
+    run(&mut world, SECOND);
+    world.kill(1);
+    for _ in 0..20 {
+        world.write(0, 1, 100);
+    }
+    run(&mut world, 3600 * SECOND);
+    world.start(1);
+    run(&mut world, 5_000 + ONE_ROUND_TRIP + 20_000 + 25_000);
+    assert_eq!(world.nodes[0].store.fates.len(), 21);
+}
+
+#[test]
 fn a_link_at_rest_has_no_timer_and_sends_nothing() {
     let mut world = two(3);
     world.write(0, 1, 100);
