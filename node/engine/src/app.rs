@@ -120,7 +120,7 @@ impl App {
     pub fn event(&mut self, event: Event<'_>, context: &Context) -> Result<Applied, EventError> {
         let module = Arc::clone(&self.module);
         let Some(work) = self.work(event, &module)? else { return Ok(Applied::default()) };
-        let mut machine = Machine::new(&module, self.state.clone(), self.me.0, context.now);
+        let mut machine = Machine::new(&module, self.state.clone(), self.me.0, context);
         let value = machine.run(work.function, work.arguments).map_err(refusal)?;
         if machine.sends.len() > context.room {
             return Err(EventError::NoRoom { room: context.room });
@@ -209,7 +209,8 @@ impl Snapshot {
         if door.takes_caller {
             arguments.push(Value::Text(by.into()));
         }
-        let mut machine = Machine::new(module, self.state.clone(), self.me.0, now);
+        let mut machine =
+            Machine::new(module, self.state.clone(), self.me.0, &Context { now, entropy: [0; 32], room: 0 });
         let value = machine.run(door.function, arguments).map_err(view_refusal)?;
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
         json::write_value(&value, kind, module, &mut machine.budget).map_err(view_refusal)

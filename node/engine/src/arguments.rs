@@ -22,6 +22,9 @@ const NODE: u8 = 6;
 const CASE: u8 = 7;
 const RECORD: u8 = 8;
 const LIST: u8 = 9;
+const REAL: u8 = 10;
+const BYTES: u8 = 11;
+const ENDPOINT: u8 = 12;
 
 /// The bytes of a send's arguments, at most `limit` of them.
 pub(crate) fn encode(
@@ -83,9 +86,18 @@ fn put_value(
             });
             put_word(*word, out);
         }
-        (_, Value::Text(text)) => {
-            out.push(TEXT);
+        (_, Value::Real(real)) => {
+            out.push(REAL);
+            out.extend_from_slice(&real.get().to_bits().to_be_bytes());
+        }
+        (kind, Value::Text(text)) => {
+            out.push(if *kind == Type::Endpoint { ENDPOINT } else { TEXT });
             put_text(text, out);
+        }
+        (_, Value::Bytes(bytes)) => {
+            out.push(BYTES);
+            put_number(bytes.len() as u64, out);
+            out.extend_from_slice(bytes);
         }
         (_, Value::Node(node)) => {
             out.push(NODE);
@@ -155,7 +167,9 @@ fn read_value(reader: &mut Reader<'_>, kind: &Type, module: &Module) -> Result<V
     let plain = match (kind, tag) {
         (Type::Bool, BOOL) => reader.value(&Type::Bool, module),
         (Type::Int, INT) | (Type::Time, TIME) | (Type::Duration, DURATION) => reader.word().map(Value::Word),
-        (Type::Text, TEXT) => reader.text().map(|text| Value::Text(text.into())),
+        (Type::Real, REAL) => reader.real(),
+        (Type::Bytes, BYTES) => reader.bytes(),
+        (Type::Text, TEXT) | (Type::Endpoint, ENDPOINT) => reader.text().map(|text| Value::Text(text.into())),
         (Type::Node, NODE) => reader.node(),
         (Type::Enum(number), CASE) => {
             let text = reader.text().map_err(malformed)?;

@@ -1,12 +1,13 @@
 //! Rows and keys as bytes.
 //!
-//! A row is its fields in order, each by its type: words as zigzag varints, texts and lists after their length, nodes
-//! as 32 bytes, a `T?` after a byte that says whether it is there. A key compares as its bytes do: words big-endian
-//! with the sign turned, texts with 0 written 0 255 and ended by 0 0.
+//! A row is its fields in order, each by its type: words as zigzag varints, reals as the
+//! 8 bytes of their bits, texts, bytes and lists after their length, nodes as 32 bytes, a `T?` after a byte that says whether it is there. A key compares as its bytes do: words big-endian
+//! with the sign turned, reals so that their bytes are in their order, texts and bytes with 0 written 0 255 and ended by 0 0.
 
 use std::sync::Arc;
 use weft::Value;
 use weft::module::{ListKind, Module, Type};
+use weft::value::Real;
 
 /// Bytes that are not what they should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +57,14 @@ pub(crate) fn put_value(
         (Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_), Value::Word(word)) => {
             put_word(*word, out);
         }
-        (Type::Text, Value::Text(text)) => {
+        (Type::Text | Type::Endpoint, Value::Text(text)) => {
             put_number(text.len() as u64, out);
             out.extend_from_slice(text.as_bytes());
+        }
+        (Type::Real, Value::Real(real)) => out.extend_from_slice(&real.get().to_bits().to_be_bytes()),
+        (Type::Bytes, Value::Bytes(bytes)) => {
+            put_number(bytes.len() as u64, out);
+            out.extend_from_slice(bytes);
         }
         (Type::Node, Value::Node(node)) => out.extend_from_slice(&**node),
         (Type::Record(number), Value::Record(fields)) => {
@@ -135,6 +141,17 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.take(count)?).map_err(|_| Malformed("a text is not UTF-8"))
     }
 
+    pub(crate) fn real(&mut self) -> Result<Value, Malformed> {
+        let bytes: [u8; 8] = self.take(8)?.try_into().map_err(|_| Malformed("bytes are missing"))?;
+        let real = Real::new(f64::from_bits(u64::from_be_bytes(bytes)));
+        real.map(Value::Real).ok_or(Malformed("a real is no number"))
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<Value, Malformed> {
+        let count = self.count()?;
+        Ok(Value::Bytes(self.take(count)?.into()))
+    }
+
     pub(crate) fn node(&mut self) -> Result<Value, Malformed> {
         let bytes: [u8; 32] = self.take(32)?.try_into().map_err(|_| Malformed("bytes are missing"))?;
         Ok(Value::Node(Arc::new(bytes)))
@@ -160,7 +177,9 @@ impl<'b> Reader<'b> {
                 }
                 Value::Word(word)
             }
-            Type::Text => Value::Text(self.text()?.into()),
+            Type::Text | Type::Endpoint => Value::Text(self.text()?.into()),
+            Type::Real => self.real()?,
+            Type::Bytes => self.bytes()?,
             Type::Node => self.node()?,
             Type::Record(number) => {
                 let fields = module.records[*number as usize].fields.iter();
@@ -206,18 +225,27 @@ pub(crate) fn put_key(value: &Value, kind: &Type, out: &mut Vec<u8>) {
         }
         (_, Value::Word(word)) => out.extend_from_slice(&(*word as u64 ^ (1 << 63)).to_be_bytes()),
         (_, Value::Node(node)) => out.extend_from_slice(&**node),
-        (_, Value::Text(text)) => {
-            for byte in text.bytes() {
-                out.push(byte);
-                if byte == 0 {
-                    out.push(255);
-                }
-            }
-            out.extend_from_slice(&[0, 0]);
+        (_, Value::Real(real)) => {
+            // A float's bits are in its order, below zero the other way round.
+            let bits = real.get().to_bits();
+            let turned = if bits >> 63 == 1 { !bits } else { bits ^ (1 << 63) };
+            out.extend_from_slice(&turned.to_be_bytes());
         }
+        (_, Value::Text(text)) => put_escaped(text.as_bytes(), out),
+        (_, Value::Bytes(bytes)) => put_escaped(bytes, out),
         // The checker lets nothing else be a key.
         _ => {}
     }
+}
+
+fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        out.push(*byte);
+        if *byte == 0 {
+            out.push(255);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
 }
 
 /// The key of a row of a list.

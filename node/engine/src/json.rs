@@ -4,11 +4,13 @@
 //! wanted: an unknown, missing or repeated field, a wrong type or a number too large says where and what was expected.
 
 use crate::budget::{Budget, Fault};
+use data_encoding::BASE64;
 use sealing::NodeId;
 use std::fmt::Write;
 use std::sync::Arc;
 use weft::Value;
 use weft::module::{Field, Module, Type};
+use weft::value::Real;
 
 /// What is wrong with a JSON text, and where: the path is collected from the inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,8 +171,9 @@ impl<'t> Reader<'t> {
             (Type::Bool, Some(b't')) if self.take_word("true") => Ok(Value::Word(1)),
             (Type::Bool, Some(b'f')) if self.take_word("false") => Ok(Value::Word(0)),
             (Type::Int | Type::Time | Type::Duration, Some(b'-' | b'0'..=b'9')) => self.number(&wanted),
+            (Type::Real, Some(b'-' | b'0'..=b'9')) => self.real(&wanted),
             (Type::Text, Some(b'"')) => Ok(Value::Text(self.string()?.into())),
-            (Type::Node | Type::Enum(_), Some(b'"')) => {
+            (Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint, Some(b'"')) => {
                 let text = self.string()?;
                 from_text(&text, kind, self.module).ok_or_else(|| no_value(&text, &wanted))
             }
@@ -222,6 +225,23 @@ impl<'t> Reader<'t> {
         };
         self.at += end;
         Ok(Value::Word(word))
+    }
+
+    /// A number as RFC 8259 has it, with or without a point.
+    fn real(&mut self, wanted: &str) -> Read<Value> {
+        let rest = self.rest();
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(rest.len());
+        let text = &rest[..end];
+        if !is_number(text) {
+            return Err(Misshapen::new(format!("expected {wanted}, found {}", shortened(text))));
+        }
+        let Some(real) = text.parse().ok().and_then(Real::new) else {
+            let message = format!("expected {wanted}, found {}: it is too large", shortened(text));
+            return Err(Misshapen::new(message));
+        };
+        self.at += end;
+        Ok(Value::Real(real))
     }
 
     /// A string, whose quote comes next.
@@ -281,6 +301,24 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// Whether a text is a JSON number: `-`, digits without a leading zero, a fraction, an exponent.
+fn is_number(text: &str) -> bool {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = whole.strip_prefix('-').unwrap_or(whole);
+    digits(whole)
+        && (whole.len() == 1 || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)))
+}
+
 fn shortened(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     if short.len() < text.len() { format!("{short}…") } else { short }
@@ -314,6 +352,8 @@ pub(crate) fn expected(kind: &Type, module: &Module) -> String {
             let cases: Vec<String> = enumeration.cases.iter().map(|case| format!("\"{case}\"")).collect();
             format!("{} ({})", enumeration.name, cases.join(", "))
         }
+        Type::Bytes => "bytes (a text in base64)".into(),
+        Type::Endpoint => "endpoint (a text that begins with `https://` or `http://`)".into(),
         Type::Time => "time (milliseconds since 1970 UTC)".into(),
         Type::Duration => "duration (milliseconds)".into(),
         other => module.type_name(other),
@@ -328,6 +368,12 @@ fn from_text(text: &str, kind: &Type, module: &Module) -> Option<Value> {
             let cases = &module.enums[*number as usize].cases;
             cases.iter().position(|case| case == text).map(|at| Value::Word(at as i64))
         }
+        Type::Bytes => BASE64.decode(text.as_bytes()).ok().map(|bytes| Value::Bytes(bytes.into())),
+        Type::Endpoint => {
+            let host = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+            host.filter(|host| !host.is_empty() && !host.contains(|c: char| c.is_control() || c == ' '))
+                .map(|_| Value::Text(text.into()))
+        }
         _ => None,
     }
 }
@@ -340,7 +386,7 @@ pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module) -> Read
     };
     match kind {
         Type::Text => Ok(Value::Text(text.into())),
-        Type::Node | Type::Enum(_) => {
+        Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint => {
             from_text(text, kind, module).ok_or_else(|| no_value(text, &expected(kind, module)))
         }
         _ => read_value(text.as_bytes(), kind, module),
@@ -382,7 +428,15 @@ impl Writer<'_> {
                 let case = case.ok_or_else(|| Fault::unproven("a case"))?;
                 self.text(case, out)?;
             }
-            (Type::Text, Value::Text(text)) => self.text(text, out)?,
+            (Type::Text | Type::Endpoint, Value::Text(text)) => self.text(text, out)?,
+            (Type::Real, Value::Real(real)) => {
+                let _ = write!(out, "{real}");
+                self.budget.bytes(24)?;
+            }
+            (Type::Bytes, Value::Bytes(bytes)) => {
+                self.budget.bytes(bytes.len() / 3 * 4)?;
+                self.text(&BASE64.encode(bytes), out)?;
+            }
             (Type::Node, Value::Node(node)) => self.text(&NodeId(**node).to_string(), out)?,
             (Type::Record(number), Value::Record(values)) => {
                 let module = self.module;

@@ -10,6 +10,7 @@
 mod app;
 mod arguments;
 mod budget;
+mod chance;
 mod codec;
 mod cursor;
 mod event;

@@ -10,7 +10,9 @@ mod rows;
 mod values;
 
 use crate::budget::{Budget, Fault, SENDS_MAX};
+use crate::chance::Chance;
 use crate::cursor::{Cursor, Step};
+use crate::event::Context;
 use crate::state::{Key, State};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(crate) struct Machine<'m> {
     pub(crate) sends: Vec<Sent>,
     me: Arc<[u8; 32]>,
     now: i64,
+    chance: Chance,
     registers: Vec<Value>,
     frames: Vec<Frame>,
 }
@@ -50,7 +53,7 @@ struct Frame {
 }
 
 impl<'m> Machine<'m> {
-    pub(crate) fn new(module: &'m Module, state: State, me: [u8; 32], now: i64) -> Machine<'m> {
+    pub(crate) fn new(module: &'m Module, state: State, me: [u8; 32], world: &Context) -> Machine<'m> {
         Machine {
             module,
             state,
@@ -58,7 +61,8 @@ impl<'m> Machine<'m> {
             touched: BTreeSet::new(),
             sends: Vec::new(),
             me: Arc::new(me),
-            now,
+            now: world.now,
+            chance: Chance::new(world.entropy),
             registers: Vec::new(),
             frames: Vec::new(),
         }

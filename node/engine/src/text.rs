@@ -12,6 +12,7 @@ pub(crate) fn write(value: &Value, written: Written, module: &Module) -> Option<
     Some(match (written, value) {
         (Written::Text, Value::Text(text)) => text.to_string(),
         (Written::Int, Value::Word(word)) => word.to_string(),
+        (Written::Real, Value::Real(real)) => real.to_string(),
         (Written::Bool, Value::Word(word)) => (if *word == 0 { "false" } else { "true" }).into(),
         (Written::Node, Value::Node(node)) => NodeId(**node).to_string(),
         (Written::Enum(number), Value::Word(word)) => {

@@ -15,7 +15,7 @@ pub type Target = u32;
 pub enum Comparison {
     /// bool, int, time, duration, enum
     Word,
-    /// text, by Unicode scalar values
+    /// text, by Unicode scalar values; real, bytes, endpoint
     Text,
     /// node, by its bytes
     Node,
@@ -39,12 +39,23 @@ pub enum Arithmetic {
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Written {
     Int,
+    Real,
     Bool,
     Text,
     Node,
     Time,
     Duration,
     Enum(u32),
+}
+
+/// From a real to a whole one; what is too large for an int refuses the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Rounding {
+    Floor,
+    Ceiling,
+    /// To the nearer one, halves away from zero.
+    Round,
 }
 
 /// Functions on texts (*by size*).
@@ -126,6 +137,27 @@ pub enum Operation {
         out: Register,
         from: Register,
     },
+    /// Arithmetic on reals; a result that is not finite refuses the event. There is no remainder.
+    RealArithmetic {
+        operator: Arithmetic,
+        out: Register,
+        left: Register,
+        right: Register,
+    },
+    RealNegate {
+        out: Register,
+        from: Register,
+    },
+    /// The real next to an int.
+    IntToReal {
+        out: Register,
+        from: Register,
+    },
+    RealToInt {
+        rounding: Rounding,
+        out: Register,
+        from: Register,
+    },
     Not {
         out: Register,
         from: Register,
@@ -161,6 +193,11 @@ pub enum Operation {
     },
     /// How many Unicode scalar values (*by size*).
     TextLength {
+        out: Register,
+        from: Register,
+    },
+    /// How many bytes.
+    BytesLength {
         out: Register,
         from: Register,
     },
@@ -299,6 +336,16 @@ pub enum Operation {
     StoreVariable {
         list: u32,
         value: Register,
+    },
+    /// An int from `low` to `high`, each as likely, from the event's entropy. Empty ranges refuse the event.
+    Random {
+        out: Register,
+        low: Register,
+        high: Register,
+    },
+    /// A text of 26 letters and digits from the event's entropy (128 bits).
+    NewId {
+        out: Register,
     },
     /// A number that the list's key never had.
     NextId {

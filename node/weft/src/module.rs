@@ -12,14 +12,20 @@ pub enum Type {
     Bool,
     /// `int`: an i64
     Int,
+    /// `real`: a finite f64
+    Real,
     /// `text`
     Text,
+    /// `bytes`
+    Bytes,
     /// `time`: milliseconds since 1970 UTC
     Time,
     /// `duration`: milliseconds
     Duration,
     /// `node`: an identity
     Node,
+    /// `endpoint`: an address on the web
+    Endpoint,
     /// An enum, by its number in [`Module::enums`].
     Enum(u32),
     /// A record, by its number in [`Module::records`].
@@ -224,10 +230,13 @@ pub(crate) fn type_name(kind: &Type, enums: &[Enumeration], records: &[Record]) 
     match kind {
         Type::Bool => "bool".into(),
         Type::Int => "int".into(),
+        Type::Real => "real".into(),
         Type::Text => "text".into(),
+        Type::Bytes => "bytes".into(),
         Type::Time => "time".into(),
         Type::Duration => "duration".into(),
         Type::Node => "node".into(),
+        Type::Endpoint => "endpoint".into(),
         Type::Enum(number) => enums[*number as usize].name.clone(),
         Type::Record(number) => match &records[*number as usize] {
             Record { name: Some(name), .. } => name.clone(),

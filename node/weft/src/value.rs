@@ -4,7 +4,61 @@
 //! int, time, duration and the number of an enum's case.
 
 use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+/// A `real`: an f64 that is a number and finite, with one zero. So it has an order and equals itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Real(f64);
+
+impl Real {
+    /// 0.0
+    pub const ZERO: Real = Real(0.0);
+
+    /// The real of a float; none of NaN and the infinities. -0 becomes 0.
+    pub fn new(float: f64) -> Option<Real> {
+        float.is_finite().then_some(Real(float + 0.0))
+    }
+
+    /// The float.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl PartialEq for Real {
+    fn eq(&self, other: &Real) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Real {}
+
+impl PartialOrd for Real {
+    fn partial_cmp(&self, other: &Real) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Real {
+    fn cmp(&self, other: &Real) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl Hash for Real {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// The shortest text that reads as the same real, always with a point or an exponent.
+impl fmt::Display for Real {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
 
 /// A value. Copying one is cheap: what is large is shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,8 +68,12 @@ pub enum Value {
     None,
     /// bool (0, 1), int, time and duration (milliseconds), enum (the case's number).
     Word(i64),
-    /// text
+    /// real
+    Real(Real),
+    /// text, endpoint
     Text(Arc<str>),
+    /// bytes
+    Bytes(Arc<[u8]>),
     /// node
     Node(Arc<[u8; 32]>),
     /// A record's fields in order.
@@ -33,6 +91,11 @@ impl Value {
         *steps = steps.checked_sub(1)?;
         Some(match (self, other) {
             (Value::Word(left), Value::Word(right)) => left.cmp(right),
+            (Value::Real(left), Value::Real(right)) => left.cmp(right),
+            (Value::Bytes(left), Value::Bytes(right)) => {
+                *steps = steps.checked_sub(left.len().min(right.len()) as u64 / 16)?;
+                left.cmp(right)
+            }
             (Value::Text(left), Value::Text(right)) => {
                 *steps = steps.checked_sub(left.len().min(right.len()) as u64 / 16)?;
                 left.cmp(right)

@@ -83,6 +83,19 @@ impl Machine<'_> {
                 }
                 self.touched.insert((list, Key::default()));
             }
+            Operation::Random { out, low, high } => {
+                let (low, high) = (self.word(low)?, self.word(high)?);
+                if low > high {
+                    return Err(Fault::Refused(format!("there is no number from {low} to {high}")));
+                }
+                let number = self.chance.between(low, high);
+                self.set(out, Value::Word(number));
+            }
+            Operation::NewId { out } => {
+                let id = self.chance.id();
+                self.budget.bytes(id.len())?;
+                self.set(out, Value::Text(id.into()));
+            }
             Operation::NextId { out, list } => {
                 let number = self.next_id(list)?;
                 self.set(out, Value::Word(number));

@@ -7,7 +7,11 @@ use std::cmp::Ordering;
 use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
-use weft::code::{Arithmetic, Comparison, Operation, Register, TextFunction};
+use weft::code::{Arithmetic, Comparison, Operation, Register, Rounding, TextFunction};
+use weft::value::Real;
+
+/// The first float that is too large for an int: 2^63.
+const INT_END: f64 = 9_223_372_036_854_775_808.0;
 
 impl Machine<'_> {
     pub(super) fn compute(&mut self, operation: Operation) -> Result<(), Fault> {
@@ -20,6 +24,10 @@ impl Machine<'_> {
                 let result = self.word(from)?.checked_neg().ok_or_else(overflow)?;
                 self.set(out, Value::Word(result));
             }
+            Operation::RealArithmetic { .. }
+            | Operation::RealNegate { .. }
+            | Operation::IntToReal { .. }
+            | Operation::RealToInt { .. } => self.on_reals(operation)?,
             Operation::Not { out, from } => {
                 let result = i64::from(self.word(from)? == 0);
                 self.set(out, Value::Word(result));
@@ -39,6 +47,7 @@ impl Machine<'_> {
             Operation::Write { .. }
             | Operation::Join { .. }
             | Operation::TextLength { .. }
+            | Operation::BytesLength { .. }
             | Operation::TextFunction { .. }
             | Operation::TextContains { .. } => self.on_texts(operation)?,
             Operation::MakeRecord { out, first, count } => {
@@ -102,6 +111,53 @@ impl Machine<'_> {
         self.budget.operations(left + 1).err().unwrap_or_else(|| Fault::unproven("an end"))
     }
 
+    fn real(&self, register: Register) -> Result<f64, Fault> {
+        match self.get(register) {
+            Value::Real(real) => Ok(real.get()),
+            _ => Err(Fault::unproven("a real")),
+        }
+    }
+
+    fn on_reals(&mut self, operation: Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::RealArithmetic { operator, out, left, right } => {
+                let (left, right) = (self.real(left)?, self.real(right)?);
+                let result = match operator {
+                    Arithmetic::Add => left + right,
+                    Arithmetic::Subtract => left - right,
+                    Arithmetic::Multiply => left * right,
+                    Arithmetic::Divide if right == 0.0 => return Err(division_by_zero()),
+                    Arithmetic::Divide => left / right,
+                    Arithmetic::Remainder => return Err(Fault::unproven("an operator on reals")),
+                };
+                self.set(out, Value::Real(Real::new(result).ok_or_else(overflow)?));
+            }
+            Operation::RealNegate { out, from } => {
+                let result = Real::new(-self.real(from)?).ok_or_else(overflow)?;
+                self.set(out, Value::Real(result));
+            }
+            Operation::IntToReal { out, from } => {
+                let result = Real::new(self.word(from)? as f64).ok_or_else(overflow)?;
+                self.set(out, Value::Real(result));
+            }
+            Operation::RealToInt { rounding, out, from } => {
+                let from = self.real(from)?;
+                let whole = match rounding {
+                    Rounding::Floor => from.floor(),
+                    Rounding::Ceiling => from.ceil(),
+                    Rounding::Round => from.round(),
+                };
+                // -2^63 is an int, 2^63 is none; both are floats.
+                if !(-INT_END..INT_END).contains(&whole) {
+                    return Err(overflow());
+                }
+                self.set(out, Value::Word(whole as i64));
+            }
+            _ => return Err(Fault::unproven("an operation on reals")),
+        }
+        Ok(())
+    }
+
     fn on_texts(&mut self, operation: Operation) -> Result<(), Fault> {
         match operation {
             Operation::Write { written, out, from } => {
@@ -126,6 +182,11 @@ impl Machine<'_> {
                 let text = Arc::clone(self.text(from)?);
                 self.budget.operations(text.len() as u64 / 16)?;
                 self.set(out, Value::Word(text.chars().count() as i64));
+            }
+            Operation::BytesLength { out, from } => {
+                let Value::Bytes(bytes) = self.get(from) else { return Err(Fault::unproven("bytes")) };
+                let length = bytes.len() as i64;
+                self.set(out, Value::Word(length));
             }
             Operation::TextFunction { function, out, from } => {
                 let text = Arc::clone(self.text(from)?);
@@ -207,7 +268,11 @@ impl Machine<'_> {
             let texts: usize = fields
                 .iter()
                 .take(keys)
-                .map(|key| if let Value::Text(text) = key { text.len() } else { 0 })
+                .map(|key| match key {
+                    Value::Text(text) => text.len(),
+                    Value::Bytes(bytes) => bytes.len(),
+                    _ => 0,
+                })
                 .sum();
             self.budget.operations((keys as u64 + texts as u64 / 16) * rounds)?;
         }
@@ -234,6 +299,10 @@ fn compare_keys(left: &[Value], right: &[Value], keys: usize, descending: u64) -
     Ordering::Equal
 }
 
+fn division_by_zero() -> Fault {
+    Fault::Refused("division by zero".into())
+}
+
 fn overflow() -> Fault {
     Fault::Refused("a number grew too large".into())
 }
@@ -241,7 +310,7 @@ fn overflow() -> Fault {
 /// Checked; division rounds towards minus infinity.
 fn calculate(operator: Arithmetic, left: i64, right: i64) -> Result<i64, Fault> {
     if right == 0 && matches!(operator, Arithmetic::Divide | Arithmetic::Remainder) {
-        return Err(Fault::Refused("division by zero".into()));
+        return Err(division_by_zero());
     }
     let result = match operator {
         Arithmetic::Add => left.checked_add(right),

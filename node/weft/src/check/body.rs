@@ -216,7 +216,7 @@ impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn comparison(kind: &Type) -> Comparison {
         match kind {
             Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_) => Comparison::Word,
-            Type::Text => Comparison::Text,
+            Type::Text | Type::Real | Type::Bytes | Type::Endpoint => Comparison::Text,
             Type::Node => Comparison::Node,
             _ => Comparison::Deep,
         }

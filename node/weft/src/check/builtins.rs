@@ -2,19 +2,17 @@
 
 use super::body::{Body, Effect, Operand};
 use super::optional;
-use crate::code::{Arithmetic, Operation, Register, TextFunction};
+use crate::code::{Arithmetic, Comparison, Operation, Register, Rounding, TextFunction};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{Field, ListKind, Type};
 use crate::syntax::tree::{Expression, ExpressionKind, Query, Word};
-use crate::value::Value;
+use crate::value::{Real, Value};
 
 /// The language's functions; no `fn` or `view` may take their names.
 pub(super) const BUILT_IN: &[&str] = &[
-    "abs", "all", "any", "contains", "count", "first", "floor", "length", "lower", "max", "min", "next_id",
-    "sum", "trim", "upper",
+    "abs", "all", "any", "ceiling", "contains", "count", "first", "floor", "length", "lower", "max", "mean",
+    "min", "new_id", "next_id", "random", "real", "round", "sum", "trim", "upper",
 ];
-/// Functions of the language that this version does not have.
-const NOT_YET: &[&str] = &["real", "mean", "random", "new_id"];
 
 impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn call(
@@ -136,12 +134,7 @@ impl<'c, 'a> Body<'c, 'a> {
             return;
         }
         let text = name.text.as_str();
-        if NOT_YET.contains(&text) {
-            self.report(
-                Diagnostic::new(Code::NotYet, name.span, format!("`{text}` is not in this version of Weft"))
-                    .note("docs/language.md lists what there is and what is to come"),
-            );
-        } else if self.checker.procedures.contains_key(text) {
+        if self.checker.procedures.contains_key(text) {
             if self.effect == Effect::Reads {
                 self.calls_procedure(name);
             } else {
@@ -201,7 +194,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let text = name.text.as_str();
         match (text, arguments, query) {
             ("min" | "max", [_, _, ..], None) => self.extreme_of(text, arguments),
-            ("count" | "sum" | "min" | "max" | "first" | "any" | "all", [argument], _) => {
+            ("count" | "sum" | "mean" | "min" | "max" | "first" | "any" | "all", [argument], _) => {
                 self.aggregate(text, argument, query)
             }
             ("length", [value], None) => self.length(value),
@@ -220,6 +213,28 @@ impl<'c, 'a> Body<'c, 'a> {
                 self.plain(Type::Text, |out| Operation::TextFunction { function, out, from })
             }
             ("abs", [value], None) => self.absolute(value, wanted),
+            ("real", [value], None) => {
+                let from = self.need(value, &Type::Int);
+                self.plain(Type::Real, |out| Operation::IntToReal { out, from })
+            }
+            ("floor" | "ceiling" | "round", [value], None) => {
+                let rounding = match text {
+                    "floor" => Rounding::Floor,
+                    "ceiling" => Rounding::Ceiling,
+                    _ => Rounding::Round,
+                };
+                let from = self.need(value, &Type::Real);
+                self.plain(Type::Int, |out| Operation::RealToInt { rounding, out, from })
+            }
+            ("random", [low, high], None) => {
+                self.may_change(span, "what chance gave");
+                let (low, high) = (self.need(low, &Type::Int), self.need(high, &Type::Int));
+                self.plain(Type::Int, |out| Operation::Random { out, low, high })
+            }
+            ("new_id", [], None) => {
+                self.may_change(span, "which ids were given out");
+                self.plain(Type::Text, |out| Operation::NewId { out })
+            }
             ("floor", [time, unit], None) => {
                 let (time, unit) = (self.need(time, &Type::Time), self.need(unit, &Type::Duration));
                 let operator = Arithmetic::Remainder;
@@ -235,11 +250,13 @@ impl<'c, 'a> Body<'c, 'a> {
             _ => {
                 let form = match text {
                     "min" | "max" => "`{}(a, b)` or `{}(x for x in list)`",
-                    "count" | "sum" | "first" | "any" | "all" => {
+                    "count" | "sum" | "mean" | "first" | "any" | "all" => {
                         "`{}(x for x in list where …)` or `{}(list)`"
                     }
                     "contains" => "`{}(text, part)`",
-                    "floor" => "`{}(time, duration)`",
+                    "floor" => "`{}(time, duration)` or `{}(real)`",
+                    "random" => "`{}(least, most)`",
+                    "new_id" => "`{}()`",
                     "next_id" => "`{}(list)`",
                     _ => "`{}(value)`",
                 };
@@ -255,6 +272,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let from = found.register;
         match &found.kind {
             Type::Text => self.plain(Type::Int, |out| Operation::TextLength { out, from }),
+            Type::Bytes => self.plain(Type::Int, |out| Operation::BytesLength { out, from }),
             Type::List(_) => self.plain(Type::Int, |out| Operation::ListLength { out, list: from }),
             Type::Broken => self.broken(),
             other => {
@@ -287,18 +305,23 @@ impl<'c, 'a> Body<'c, 'a> {
 
     fn absolute(&mut self, value: &Expression, wanted: Option<&Type>) -> Operand {
         let found = self.lower(value, wanted);
-        if !matches!(found.kind, Type::Int | Type::Duration | Type::Broken) {
+        if !matches!(found.kind, Type::Int | Type::Real | Type::Duration | Type::Broken) {
             self.must_fit(&found.kind, &Type::Int, value.span);
             return self.broken();
         }
         let out = self.register();
         self.copy(found.register, out);
-        let zero = self.constant(Value::Word(0));
+        let is_real = found.kind == Type::Real;
+        let zero = self.constant(if is_real { Value::Real(Real::ZERO) } else { Value::Word(0) });
         let below = self.register();
-        let comparison = Self::comparison(&Type::Int);
+        let comparison = Self::comparison(&found.kind);
         self.emit(Operation::Less { comparison, out: below, left: out, right: zero });
         let done = self.jump_unless(below);
-        self.emit(Operation::Negate { out, from: out });
+        self.emit(if is_real {
+            Operation::RealNegate { out, from: out }
+        } else {
+            Operation::Negate { out, from: out }
+        });
         self.aim(done);
         Operand { register: out, kind: found.kind, origin: None }
     }
@@ -353,17 +376,55 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         let out = self.register();
         let initial = match name {
-            "count" | "sum" | "any" => Value::Word(0),
+            "count" | "sum" | "mean" | "any" => Value::Word(0),
             "all" => Value::Word(1),
             _ => Value::None,
         };
+        let begins = self.here() as usize;
         self.constant_into(initial, out);
         let one = self.constant(Value::Word(1));
+        let counted = self.constant(Value::Word(0));
         let mut result = (Type::Broken, None);
         self.over_values(argument, query, &mut |body, found, leave| {
+            if name == "mean" {
+                let operator = Arithmetic::Add;
+                body.emit(Operation::Arithmetic { operator, out: counted, left: counted, right: one });
+            }
             result = body.take_in(name, out, one, &found, argument.span, leave);
         });
+        if result.0 == Type::Real && matches!(name, "sum" | "mean") {
+            // Only now it is known that what is summed are reals.
+            let constant = self.checker.constant(Value::Real(Real::ZERO));
+            if let Some(Operation::Constant { constant: initial, .. }) = self.code.get_mut(begins) {
+                *initial = constant;
+            }
+        }
+        if name == "mean" {
+            return self.mean_of(&result.0, out, counted);
+        }
         Operand { register: out, kind: result.0, origin: result.1 }
+    }
+
+    /// The mean of a sum and how many were summed; none of nothing.
+    fn mean_of(&mut self, kind: &Type, sum: Register, counted: Register) -> Operand {
+        if *kind == Type::Int {
+            self.emit(Operation::IntToReal { out: sum, from: sum });
+        }
+        let out = self.constant(Value::None);
+        let divisor = self.constant(Value::Word(0));
+        self.emit(Operation::Equal {
+            comparison: Comparison::Word,
+            out: divisor,
+            left: divisor,
+            right: counted,
+        });
+        let nothing = self.jump_if(divisor);
+        self.emit(Operation::IntToReal { out: divisor, from: counted });
+        let operator = Arithmetic::Divide;
+        self.emit(Operation::RealArithmetic { operator, out, left: sum, right: divisor });
+        self.aim(nothing);
+        let kind = if *kind == Type::Broken { Type::Broken } else { optional(&Type::Real) };
+        Operand { register: out, kind, origin: None }
     }
 
     /// One value of an aggregate; returns what the aggregate gives.
@@ -382,11 +443,21 @@ impl<'c, 'a> Body<'c, 'a> {
                 self.emit(Operation::Arithmetic { operator, out, left: out, right: one });
                 (Type::Int, None)
             }
-            "sum" => {
-                if !matches!(found.kind, Type::Int | Type::Duration | Type::Broken) {
+            "sum" | "mean" => {
+                let summed = match found.kind {
+                    Type::Int | Type::Real | Type::Broken => true,
+                    Type::Duration => name == "sum",
+                    _ => false,
+                };
+                if !summed {
                     let kind = self.checker.name_of(&found.kind);
-                    self.report(Diagnostic::new(Code::Operator, span, format!("there is no sum of {kind}")));
+                    let message = format!("there is no {name} of {kind}");
+                    self.report(Diagnostic::new(Code::Operator, span, message));
                     return (Type::Broken, None);
+                }
+                if found.kind == Type::Real {
+                    self.emit(Operation::RealArithmetic { operator, out, left: out, right: found.register });
+                    return (Type::Real, None);
                 }
                 self.emit(Operation::Arithmetic { operator, out, left: out, right: found.register });
                 (found.kind.clone(), None)

@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::module::Type;
 use crate::syntax::tree::{Expression, ExpressionKind, Item, Piece, Word};
-use crate::value::Value;
+use crate::value::{Real, Value};
 use std::sync::Arc;
 
 impl Checker<'_> {
@@ -15,18 +15,24 @@ impl Checker<'_> {
             other => (other, false),
         };
         let value = match (&*expression.kind, inner) {
-            (_, Type::Broken) | (ExpressionKind::Broken | ExpressionKind::Real, _) => {
+            (_, Type::Broken) | (ExpressionKind::Broken, _) => {
                 return Some(Value::None);
             }
             (ExpressionKind::None, _) if may_be_none => Value::None,
             (ExpressionKind::Int(number), Type::Int) => Value::Word(*number),
+            (ExpressionKind::Real(real), Type::Real) => Value::Real(*real),
             (ExpressionKind::Duration(length), Type::Duration) => Value::Word(*length),
             (ExpressionKind::Bool(value), Type::Bool) => Value::Word(i64::from(*value)),
-            (ExpressionKind::Negate(inner_value), Type::Int | Type::Duration) => match &*inner_value.kind {
-                ExpressionKind::Int(number) if *inner == Type::Int => Value::Word(-number),
-                ExpressionKind::Duration(length) if *inner == Type::Duration => Value::Word(-length),
-                _ => return self.not_constant(expression, inner),
-            },
+            (ExpressionKind::Negate(inner_value), Type::Int | Type::Real | Type::Duration) => {
+                match &*inner_value.kind {
+                    ExpressionKind::Int(number) if *inner == Type::Int => Value::Word(-number),
+                    ExpressionKind::Real(real) if *inner == Type::Real => {
+                        Value::Real(Real::new(-real.get()).unwrap_or(*real))
+                    }
+                    ExpressionKind::Duration(length) if *inner == Type::Duration => Value::Word(-length),
+                    _ => return self.not_constant(expression, inner),
+                }
+            }
             (ExpressionKind::Text(pieces), Type::Text) => match pieces.as_slice() {
                 [] => Value::Text("".into()),
                 [Piece::Literal(text)] => Value::Text(text.as_str().into()),

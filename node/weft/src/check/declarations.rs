@@ -13,7 +13,10 @@ use std::sync::Arc;
 const BUILT_IN: &[(&str, Type)] = &[
     ("bool", Type::Bool),
     ("int", Type::Int),
+    ("real", Type::Real),
     ("text", Type::Text),
+    ("bytes", Type::Bytes),
+    ("endpoint", Type::Endpoint),
     ("time", Type::Time),
     ("duration", Type::Duration),
     ("node", Type::Node),
@@ -211,14 +214,6 @@ impl Checker<'_> {
         if let Some(kind) = self.types.get(&name.text) {
             return kind.clone();
         }
-        if matches!(name.text.as_str(), "real" | "bytes" | "endpoint") {
-            let message = format!("`{}` is not in this version of Weft", name.text);
-            self.report.push(
-                Diagnostic::new(Code::NotYet, name.span, message)
-                    .note("docs/language.md lists what there is and what is to come"),
-            );
-            return Type::Broken;
-        }
         let foreign = match name.text.as_str() {
             "string" | "str" | "String" | "Text" => Some("text"),
             "integer" | "number" | "i64" | "Int" | "u64" => Some("int"),
@@ -330,7 +325,7 @@ impl Checker<'_> {
                         name.span,
                         format!("`{}` cannot be a key: it is {written}", name.text),
                     )
-                    .note("keys are of bool, int, text, time, duration, node or an enum"),
+                    .note("keys are of bool, int, real, text, bytes, time, duration, node or an enum"),
                 );
                 continue;
             }

@@ -42,6 +42,7 @@ impl Body<'_, '_> {
     pub(super) fn lower(&mut self, expression: &Expression, wanted: Option<&Type>) -> Operand {
         match &*expression.kind {
             ExpressionKind::Int(number) => self.literal(Value::Word(*number), Type::Int),
+            ExpressionKind::Real(real) => self.literal(Value::Real(*real), Type::Real),
             ExpressionKind::Duration(length) => self.literal(Value::Word(*length), Type::Duration),
             ExpressionKind::Bool(value) => self.literal(Value::Word(i64::from(*value)), Type::Bool),
             ExpressionKind::None => self.literal(Value::None, Type::Nothing),
@@ -80,7 +81,7 @@ impl Body<'_, '_> {
             ExpressionKind::Call { callee, arguments, query } => {
                 self.call(callee, arguments, query.as_ref(), expression.span, wanted)
             }
-            ExpressionKind::Real | ExpressionKind::Broken => self.broken(),
+            ExpressionKind::Broken => self.broken(),
         }
     }
 
@@ -105,6 +106,15 @@ impl Body<'_, '_> {
                 .label(format!("this is {found_name}"));
         if *found == Type::Nothing {
             diagnostic = diagnostic.note(format!("only a `{wanted_name}?` can be none"));
+        } else if let (Type::Int, Type::Real) | (Type::Real, Type::Int) = (found, wanted) {
+            let text = self.short(span);
+            let digits = text.strip_prefix('-').unwrap_or(&text);
+            let is_literal = *found == Type::Int && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+            diagnostic = diagnostic.note("int and real do not mix").help(match found {
+                Type::Int if is_literal => format!("write `{text}.0`"),
+                Type::Int => format!("write `real({text})`"),
+                _ => format!("write `round({text})`, `floor({text})` or `ceiling({text})`"),
+            });
         } else if *wanted == Type::Text && Self::written(found).is_some() {
             diagnostic = diagnostic.help("to write it into a text: `\"{…}\"`");
         }
@@ -245,7 +255,8 @@ impl Body<'_, '_> {
         Some(match kind {
             Type::Int => Written::Int,
             Type::Bool => Written::Bool,
-            Type::Text => Written::Text,
+            Type::Real => Written::Real,
+            Type::Text | Type::Endpoint => Written::Text,
             Type::Node => Written::Node,
             Type::Time => Written::Time,
             Type::Duration => Written::Duration,

@@ -23,7 +23,7 @@ mod statements;
 use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};
 use crate::module::{Enumeration, Field, List, ListKind, Module, Record, Type, type_name};
 use crate::syntax::tree::{File, Word};
-use crate::value::Value;
+use crate::value::{Real, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -75,6 +75,7 @@ struct Checker<'a> {
 enum ConstantKey {
     None,
     Word(i64),
+    Real(Real),
     Text(String),
 }
 
@@ -132,6 +133,7 @@ impl Checker<'_> {
         let key = match &value {
             Value::None => Some(ConstantKey::None),
             Value::Word(word) => Some(ConstantKey::Word(*word)),
+            Value::Real(real) => Some(ConstantKey::Real(*real)),
             Value::Text(text) => Some(ConstantKey::Text(text.to_string())),
             _ => None,
         };

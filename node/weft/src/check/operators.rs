@@ -96,12 +96,15 @@ impl Body<'_, '_> {
 
     pub(super) fn negate(&mut self, value: &Expression, wanted: Option<&Type>) -> Operand {
         let found = self.lower(value, wanted);
+        let from = found.register;
+        if found.kind == Type::Real {
+            return self.plain(Type::Real, |out| Operation::RealNegate { out, from });
+        }
         if !matches!(found.kind, Type::Int | Type::Duration | Type::Broken) {
             let name = self.checker.name_of(&found.kind);
             self.report(Diagnostic::new(Code::Operator, value.span, format!("`-` before {name}")));
             return self.broken();
         }
-        let from = found.register;
         self.plain(found.kind, |out| Operation::Negate { out, from })
     }
 
@@ -112,24 +115,8 @@ impl Body<'_, '_> {
         right: &Expression,
         span: Span,
     ) -> Operand {
-        let real = [left, right].into_iter().find(|side| matches!(&*side.kind, ExpressionKind::Real));
         let left_value = self.lower(left, None);
         let right_value = self.lower(right, None);
-        if real.is_some() {
-            let other = if matches!(&*left.kind, ExpressionKind::Real) {
-                (right, &right_value)
-            } else {
-                (left, &left_value)
-            };
-            if other.1.kind == Type::Int {
-                let text = self.short(other.0.span);
-                self.report(
-                    Diagnostic::new(Code::IntAndReal, span, "int and real do not mix")
-                        .help(format!("write `real({text})`, once `real` is in the language")),
-                );
-            }
-            return self.broken();
-        }
         self.arithmetic_of(operator, &left_value, &right_value, (left.span, right.span), span)
     }
 
@@ -141,7 +128,27 @@ impl Body<'_, '_> {
         spans: (Span, Span),
         span: Span,
     ) -> Operand {
-        use Type::{Broken, Duration, Int, Text, Time};
+        use Type::{Broken, Duration, Int, Real, Text, Time};
+        if let (Real, Int) | (Int, Real) = (&left.kind, &right.kind) {
+            let text = self.short(if left.kind == Int { spans.0 } else { spans.1 });
+            self.report(
+                Diagnostic::new(Code::IntAndReal, span, "int and real do not mix")
+                    .help(format!("write `real({text})`")),
+            );
+            return self.broken();
+        }
+        if let (Real, Real, Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide) =
+            (&left.kind, &right.kind, operator)
+        {
+            let operator = match operator {
+                Binary::Add => Arithmetic::Add,
+                Binary::Subtract => Arithmetic::Subtract,
+                Binary::Multiply => Arithmetic::Multiply,
+                _ => Arithmetic::Divide,
+            };
+            let (left, right) = (left.register, right.register);
+            return self.plain(Real, |out| Operation::RealArithmetic { operator, out, left, right });
+        }
         let (arithmetic, kind) = match (operator, &left.kind, &right.kind) {
             (_, Broken, _) | (_, _, Broken) => return self.broken(),
             (Binary::Add, Int, Int) => (Arithmetic::Add, Int),

@@ -221,6 +221,7 @@ impl<'c, 'a> Body<'c, 'a> {
     fn is_steady(&self, value: &Expression, live: bool) -> bool {
         match &*value.kind {
             ExpressionKind::Int(_)
+            | ExpressionKind::Real(_)
             | ExpressionKind::Duration(_)
             | ExpressionKind::Bool(_)
             | ExpressionKind::Me

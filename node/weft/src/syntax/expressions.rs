@@ -5,6 +5,7 @@ use super::parser::{Broken, Parsed, Parser, RESERVED};
 use super::tree::*;
 use super::{MEMBERS_MAX, NESTING_MAX};
 use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::value::Real;
 
 const OPERATORS: &[(&str, Binary)] = &[
     ("or", Binary::Or),
@@ -240,10 +241,7 @@ impl Parser<'_> {
         let text = self.text_of(token.span);
         let kind = match token.kind {
             Kind::Int => ExpressionKind::Int(self.number(token.span, text)),
-            Kind::Real => {
-                self.not_yet(token.span, "`real`");
-                ExpressionKind::Real
-            }
+            Kind::Real => ExpressionKind::Real(self.real(token.span, text)),
             Kind::Duration => ExpressionKind::Duration(self.duration(token.span, text)),
             Kind::Text => return self.text(),
             Kind::Type | Kind::Sign("{") => return self.deeper(|parser| parser.record_expression()),
@@ -277,6 +275,14 @@ impl Parser<'_> {
                     .note(format!("the largest is {}", i64::MAX)),
             );
             0
+        })
+    }
+
+    fn real(&mut self, span: Span, text: &str) -> Real {
+        let found = text.replace('_', "").parse().ok().and_then(Real::new);
+        found.unwrap_or_else(|| {
+            self.report.push(Diagnostic::new(Code::BadNumber, span, "this number is too large for a `real`"));
+            Real::ZERO
         })
     }
 

@@ -1,6 +1,7 @@
 //! The tree of a source file.
 
 use crate::diagnostics::Span;
+use crate::value::Real;
 
 /// A word of the source and where it stands.
 #[derive(Debug, Clone)]
@@ -227,7 +228,7 @@ pub(crate) struct Expression {
 #[derive(Debug)]
 pub(crate) enum ExpressionKind {
     Int(i64),
-    Real,
+    Real(Real),
     Duration(i64),
     Text(Vec<Piece>),
     Bool(bool),
