@@ -33,6 +33,7 @@ pub(crate) struct Conversation {
     next_handle: u64,
     incoming: BTreeMap<u64, Incoming>,
     held: Held,
+    outcomes: u64,
 }
 
 impl Conversation {
@@ -45,6 +46,7 @@ impl Conversation {
             next_handle: 0,
             incoming: BTreeMap::new(),
             held: Held::default(),
+            outcomes: 0,
         }
     }
 
@@ -122,9 +124,14 @@ impl Conversation {
         self.incoming.values().any(|incoming| incoming.wants(proven))
     }
 
-    /// Whether the peer cannot take what is next of some stream.
-    pub(crate) fn is_held(&self) -> bool {
-        self.outgoing.values().any(Outgoing::is_held)
+    /// Whether a record of ours has no outcome.
+    pub(crate) fn awaits_outcome(&self) -> bool {
+        self.outgoing.values().any(Outgoing::awaits_outcome)
+    }
+
+    /// Counts outcomes that were news.
+    pub(crate) fn outcomes(&self) -> u64 {
+        self.outcomes
     }
 
     /// Whether records or `settled` wait, whoever is there.
@@ -292,6 +299,7 @@ impl Conversation {
             Frame::Stored { upto, refusals, .. } if outgoing.stored(*upto) => {
                 let refusals =
                     refusals.iter().map(|(number, reason)| (*number, (*reason).to_owned())).collect();
+                self.outcomes += 1;
                 effects.push(Effect::Outcome { peer, stream, upto: *upto, refusals });
             }
             Frame::Waiting { turn, number, reason, .. } if outgoing.wait(*turn, *number) => {

@@ -51,6 +51,13 @@ impl Retry {
         Retry { at: now, count: 0 }
     }
 
+    /// Due after the first wait.
+    pub(crate) fn after(now: Time) -> Retry {
+        let mut retry = Retry::due(now);
+        retry.sent(now);
+        retry
+    }
+
     /// It was sent now.
     pub(crate) fn sent(&mut self, now: Time) {
         let wait = ANSWER_INTERVAL_INITIAL.times(1 << self.count.min(10)).min(PROBE_INTERVAL_MAX);

@@ -121,6 +121,3 @@ pub const IDLE_HELLOS_MAX: u32 = 8;
 
 /// Addresses of peers that are kept for the sake of their hellos: more than a node has peers.
 pub const KNOWN_ADDRESSES_MAX: usize = 65_536;
-
-/// Time after which a peer that cannot take our records is asked whether it still is the one that said so.
-pub const HELD_INTERVAL: Span = Span::seconds(30);

@@ -16,7 +16,7 @@ use crate::conversation::{Bound, Conversation};
 use crate::effect::{DownReason, Effect, PeerState, PeerStatus};
 use crate::fault::PeerMisbehaved;
 use crate::hello::{Retry, Said};
-use crate::limits::{HELD_INTERVAL, HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
+use crate::limits::{HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
 use crate::path::Path;
 use crate::recovery::Content;
 use crate::session::{Session, Standing};
@@ -104,9 +104,9 @@ pub(crate) struct Link {
     pub(crate) fault: Option<PeerMisbehaved>,
     /// When a hello of ours is said, if the accepted one of the peer is not confirmed and records wait.
     pub(crate) confirm_by: Option<Time>,
-    /// When a peer that cannot take our records is asked whether it is still there: it does not remember over a restart
-    /// that they wait.
-    pub(crate) held_at: Option<Time>,
+    /// When a peer that owes an outcome is asked whether it still is the same run, and the outcomes there were when
+    /// asking began: it acknowledged a record and may have forgotten it, or that it waits, in a restart since.
+    pub(crate) asking: Option<(u64, Retry)>,
     pub(crate) state: PeerState,
     /// When the endpoint's table of timers has this link.
     pub(crate) armed: Option<Time>,
@@ -145,7 +145,7 @@ impl Link {
             last_heard: None,
             fault: None,
             confirm_by: None,
-            held_at: None,
+            asking: None,
             state: PeerState::Quiet,
             armed: None,
             routes: Vec::new(),
@@ -311,7 +311,7 @@ impl Link {
             self.hailed.as_ref().map(|hailed| hailed.retry.at),
             self.fetch.as_ref().map(|fetch| fetch.retry.at),
             self.acknowledging.at,
-            self.held_at,
+            self.asking.as_ref().map(|(_, retry)| retry.at),
             self.confirm_by.filter(|_| self.conversation.has_outgoing()),
             self.conversation.recovery.next_timeout(),
         ]
@@ -330,8 +330,8 @@ impl Link {
             self.confirm_by = None;
             self.hello_wanted = self.conversation.has_outgoing();
         }
-        if self.held_at.is_some_and(|at| at <= turn.now) {
-            self.held_at = None;
+        if let Some((_, retry)) = self.asking.as_mut().filter(|(_, retry)| retry.at <= turn.now) {
+            retry.sent(turn.now);
             self.ping_due = true;
         }
         self.on_hello_timeout(turn);
@@ -347,12 +347,19 @@ impl Link {
             self.greet(turn);
         }
         self.transmit(turn);
-        self.held_at = match self.conversation.is_held() {
-            true => self.held_at.or(Some(turn.now + HELD_INTERVAL)),
-            false => None,
-        };
+        self.ask_for_outcomes(turn.now);
         if self.memo_due && self.is_proven() {
             self.save_memo(turn.effects);
+        }
+    }
+
+    /// Begins to ask when a record awaits its outcome, anew after each outcome, and ends when all have theirs.
+    fn ask_for_outcomes(&mut self, now: Time) {
+        let outcomes = self.conversation.outcomes();
+        if !self.conversation.awaits_outcome() {
+            self.asking = None;
+        } else if self.asking.as_ref().is_none_or(|(before, _)| *before != outcomes) {
+            self.asking = Some((outcomes, Retry::after(now)));
         }
     }
 }

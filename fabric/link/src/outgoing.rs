@@ -187,9 +187,9 @@ impl Outgoing {
         self.flight.highest_sent = self.declared.oldest - 1;
     }
 
-    /// Whether the peer cannot take what is next.
-    pub(crate) fn is_held(&self) -> bool {
-        self.flight.hold.is_some()
+    /// Whether the peer has not told how a record ended.
+    pub(crate) fn awaits_outcome(&self) -> bool {
+        self.highest() > self.flight.outcome
     }
 
     /// Whether something is to be sent now.
