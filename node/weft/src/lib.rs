@@ -4,11 +4,13 @@
 //!
 //! How the parts meet: `syntax` turns text into a tree and recovers from errors; `check` resolves names, types and
 //! effects and lowers each function to the typed register code of [`code`]; [`module`] is what comes out, and
-//! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong.
+//! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong,
+//! [`format`](mod@format) lays a source out.
 
 mod check;
 pub mod code;
 pub mod diagnostics;
+pub mod format;
 pub mod module;
 mod syntax;
 pub mod value;

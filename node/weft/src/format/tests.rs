@@ -1,0 +1,162 @@
+//! Layouts as a table, and what holds for all of them.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The tree of a source without where its words stand.
+fn tree(source: &str) -> String {
+    let text = format!("{:?}", parse(source, &mut Report::default()));
+    let mut without = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("Span { ") {
+        without.push_str(&rest[..at]);
+        rest = rest[at..].split_once('}').expect("a span is closed").1;
+    }
+    without + rest
+}
+
+fn comments(source: &str) -> Vec<String> {
+    essence(source).into_iter().map(|(_, word)| word).filter(|word| word.starts_with("//")).collect()
+}
+
+/// What holds for every source that is laid out.
+fn laid_out(source: &str) -> String {
+    let once = format(source, "app.weft").unwrap_or_else(|error| panic!("{error}\n{source}"));
+    let twice = format(&once, "app.weft").unwrap_or_else(|error| panic!("{error}\n{once}"));
+    assert_eq!(twice, once, "laid out again it differs:\n{source}");
+    assert_eq!(tree(&once), tree(source), "it means something else:\n{source}\n{once}");
+    assert_eq!(comments(&once), comments(source));
+    once
+}
+
+/// The table is `format.txt`: a case is a line `=== name`, the source, a line `---`, and its layout. `BLESS=1` writes
+/// the layouts of now; read the difference.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the table is a file, and BLESS rewrites it")]
+fn a_source_is_laid_out() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/format.txt");
+    let table = std::fs::read_to_string(path).expect("the table is there");
+    let cases: Vec<&str> = table.split("=== ").skip(1).collect();
+    assert!(cases.len() >= 20, "the table has {} cases", cases.len());
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut blessed = String::new();
+    for case in cases {
+        let (name, rest) = case.split_once('\n').expect("a case has a name");
+        let (source, expected) = rest.split_once("---\n").expect("a case has a source and its layout");
+        let now = laid_out(source);
+        blessed.push_str(&format!("=== {name}\n{source}---\n{now}\n"));
+        assert!(bless || now.trim_end() == expected.trim_end(), "{name}:\n{now}");
+    }
+    if bless {
+        std::fs::write(path, blessed).expect("the table can be written");
+    }
+}
+
+/// The apps of the design: all of the grammar, as people write it.
+const APPS: &[&str] = &[
+    include_str!("../../tests/apps/bank.weft"),
+    include_str!("../../tests/apps/graph.weft"),
+    include_str!("../../tests/apps/jobs.weft"),
+    include_str!("../../tests/apps/messenger.weft"),
+    include_str!("../../tests/apps/scores.weft"),
+    include_str!("../../tests/apps/sensors.weft"),
+    include_str!("../../tests/apps/shop.weft"),
+    include_str!("../../tests/apps/shopping.weft"),
+    include_str!("../../../../apps/messenger/messenger.weft"),
+];
+
+fn same(laid_out: &str, source: &str) {
+    let first = laid_out.lines().zip(source.lines()).position(|(left, right)| left != right);
+    let from = |text: &str| text.lines().skip(first.unwrap_or(0)).take(12).collect::<Vec<_>>().join("\n");
+    assert!(laid_out == source, "laid out:\n{}\nis not\n{}", from(laid_out), from(source));
+}
+
+#[test]
+fn the_apps_are_laid_out_already() {
+    for app in APPS {
+        same(&laid_out(app), app);
+    }
+}
+
+#[test]
+fn the_examples_of_the_language_page_keep_what_they_mean() {
+    let page = include_str!("../../../../docs/language.md");
+    for example in page.split("```weft\n").skip(1).filter_map(|rest| rest.split_once("```")) {
+        laid_out(example.0);
+    }
+}
+
+#[test]
+fn what_the_grammar_does_not_take_is_left_with_its_diagnostics() {
+    for source in ["app a\nview = 1\n", "app a\non f( {\n}\n", "", "app a\nview v = \"open\n"] {
+        let Err(FormatError::Syntax(said)) = format(source, "app.weft") else { panic!("{source}") };
+        assert!(said.to_string().contains("app.weft:"), "{said}");
+    }
+}
+
+#[test]
+fn a_large_source_is_laid_out_in_time() {
+    let mut source = String::from("app large\n");
+    for number in 0..5_000 {
+        source.push_str(&format!("view v{number} = [{{ a: 1, b: [1, 2, (3 + {number})] }}]\n"));
+    }
+    source.push_str(&format!("view last = {}1{}\n", "[".repeat(40), "]".repeat(40)));
+    source.push_str(&format!("view wide = [{}]\n", vec!["12345"; 20_000].join(",")));
+    laid_out(&source);
+}
+
+/// A source with its layout changed: at some tokens a line is broken, joined, or a comment stands.
+fn shaken(source: &str, choices: &[u8]) -> String {
+    let tokens = tokens(source, 0, source.len(), &mut Report::default());
+    let (mut text, mut end) = (String::new(), 0);
+    for (token, choice) in tokens.iter().zip(choices.iter().cycle()) {
+        let gap = &source[end..token.span.start as usize];
+        end = token.span.end as usize;
+        match choice {
+            0 => text.push_str(&format!("{gap}\n\n\n  ")),
+            1 => text.push_str(&format!("{gap} // why {choice}\n")),
+            2 => text.push_str(&format!("{gap}\n      // own\n\n// lines\n ")),
+            3 if !gap.contains('\n') => text.push_str(&format!("{gap}   ")),
+            4 => text.push_str(&gap.replace("  ", "\t")),
+            _ => text.push_str(gap),
+        }
+        text.push_str(&source[token.span.start as usize..end]);
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_layout_becomes_the_one(app in 0..APPS.len(), choices in proptest::collection::vec(0u8..60, 1..400)) {
+        let source = shaken(APPS[app], &choices);
+        // Where a line's end changes what is said, the grammar may refuse it.
+        if syntax(&source, "app.weft").is_ok() {
+            laid_out(&source);
+        }
+    }
+
+    #[test]
+    fn noise_is_laid_out_or_refused(source in "(app a\n)?[ -~\n]{0,200}") {
+        if let Ok(once) = format(&source, "app.weft") {
+            prop_assert_eq!(format(&once, "app.weft").expect("what was laid out can be"), once);
+        }
+    }
+
+    #[test]
+    fn words_in_any_order_are_laid_out_or_refused(words in proptest::collection::vec(0..WORDS.len(), 0..60)) {
+        let words: Vec<&str> = words.into_iter().map(|word| WORDS[word]).collect();
+        let source = format!("app a\non f() {{\n{}\n}}\n", words.join(" "));
+        if let Ok(once) = format(&source, "app.weft") {
+            prop_assert_eq!(format(&once, "app.weft").expect("what was laid out can be"), once);
+        }
+    }
+}
+
+const WORDS: &[&str] = &[
+    "a", "b", "R", "\n", ";", "{", "}", "(", ")", "[", "]", ",", ":", "=", "+=", "+", "-", ".", "..", "if",
+    "else", "for", "in", "where", "order by", "take", "add", "put", "return", "refuse", "require", "let",
+    "x", "1", "\"t\"", "is", "and", "not", "none", "remove", "send", "to", "// c\n", "?", "5 min", "{ }",
+    "( )", "a = 1",
+];
