@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use link::command::Command;
-use link::{Effect, Endpoint, Peer, WindowFull};
+use link::{Effect, Endpoint, Peer, NotTaken};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use sealing::{Card, Identity, Run};
@@ -241,7 +241,7 @@ impl Turns {
                 };
                 match (self.endpoint.command(now(), command), record) {
                     // The peer or the stream ended while the command was in line; who sent it is being told.
-                    (Ok(()) | Err(WindowFull::NoPeer | WindowFull::NotDeclared), _) | (_, None) => Ok(()),
+                    (Ok(()) | Err(NotTaken::NoPeer | NotTaken::NotDeclared), _) | (_, None) => Ok(()),
                     (Err(why), Some((peer, number))) => Err(FabricError::Record { peer, number, why }),
                 }
             }

@@ -59,7 +59,7 @@ pub enum FabricError {
         /// Which record.
         number: u64,
         /// What is wrong.
-        why: link::WindowFull,
+        why: link::NotTaken,
     },
     /// A bug of this program: more commands than all windows together allow.
     #[error("{} commands wait for the links; this is a fault of the program", crate::COMMANDS_MAX)]

@@ -71,7 +71,7 @@ pub struct Config {
 
 /// Why a record was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WindowFull {
+pub enum NotTaken {
     /// The window of the stream is full: send it again after the next `Outcome` of the stream.
     #[error(
         "the window of the stream is full ({records} records, {bytes} bytes on their way): wait for an outcome"

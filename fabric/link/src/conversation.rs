@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sealing::{NodeId, Run};
 
-use crate::command::{Declaration, Record, StreamId, WindowFull};
+use crate::command::{Declaration, NotTaken, Record, StreamId};
 use crate::effect::Effect;
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
@@ -72,8 +72,8 @@ impl Conversation {
         self.outgoing.insert(handle, Outgoing::new(handle, declaration));
     }
 
-    pub(crate) fn send(&mut self, record: Record) -> Result<(), WindowFull> {
-        self.outgoing_of(record.stream).ok_or(WindowFull::NotDeclared)?.push(record)
+    pub(crate) fn send(&mut self, record: Record) -> Result<(), NotTaken> {
+        self.outgoing_of(record.stream).ok_or(NotTaken::NotDeclared)?.push(record)
     }
 
     fn outgoing_of(&mut self, stream: StreamId) -> Option<&mut Outgoing> {

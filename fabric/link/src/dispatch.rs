@@ -1,6 +1,6 @@
 //! One command, one call of the endpoint: what a driver and a simulator both do with [`Command`]s.
 
-use crate::command::{Command, WindowFull};
+use crate::command::{Command, NotTaken};
 use crate::endpoint::Endpoint;
 use crate::time::Time;
 
@@ -8,9 +8,9 @@ impl Endpoint {
     /// Carries out a command.
     ///
     /// # Errors
-    /// A record that was not taken. [`WindowFull::NoPeer`] and [`WindowFull::NotDeclared`] are no fault of the caller's
+    /// A record that was not taken. [`NotTaken::NoPeer`] and [`NotTaken::NotDeclared`] are no fault of the caller's
     /// if the peer or the stream ended while the command was on its way here: who sent the record is being told.
-    pub fn command(&mut self, now: Time, command: Command) -> Result<(), WindowFull> {
+    pub fn command(&mut self, now: Time, command: Command) -> Result<(), NotTaken> {
         match command {
             Command::AddPeer(peer) => self.add_peer(now, *peer),
             Command::RemovePeer(node) => self.remove_peer(node),

@@ -13,7 +13,7 @@ use sealing::hello::open_hello;
 
 use crate::bucket::Bucket;
 use crate::card_fetch::{CardFetch, key_of_card};
-use crate::command::{Config, Declaration, Peer, Record, StreamId, WindowFull};
+use crate::command::{Config, Declaration, NotTaken, Peer, Record, StreamId};
 use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
 use crate::greet::NOT_A_PEER;
@@ -22,7 +22,7 @@ use crate::limits::{
     HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND, HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX,
     STRANGERS_PER_SECOND,
 };
-use crate::link::{Link, Turn};
+use crate::link::{Call, Link};
 use crate::receive::Arrival;
 use crate::time::Time;
 
@@ -71,12 +71,12 @@ impl Endpoint {
         &mut self,
         now: Time,
         node: NodeId,
-        act: impl FnOnce(&mut Link, &mut Turn<'_>) -> T,
+        act: impl FnOnce(&mut Link, &mut Call<'_>) -> T,
     ) -> Option<T> {
         let link = self.links.get_mut(&node)?;
         let mut effects = Vec::new();
-        let mut turn = Turn { now, me: &self.config, rng: &mut self.rng, effects: &mut effects };
-        let result = act(link, &mut turn);
+        let mut call = Call { now, me: &self.config, rng: &mut self.rng, effects: &mut effects };
+        let result = act(link, &mut call);
         for effect in &effects {
             if let Effect::Address { address, .. } = effect {
                 remember(&mut self.known_addresses, *address);
@@ -131,9 +131,9 @@ impl Endpoint {
             }
             self.links.insert(node, link);
         }
-        self.with(now, node, |link, turn| {
-            link.update(&peer, turn.now);
-            link.pump(turn);
+        self.with(now, node, |link, call| {
+            link.update(&peer, call.now);
+            link.pump(call);
         });
     }
 
@@ -160,14 +160,14 @@ impl Endpoint {
     /// Sends a record of a declared stream.
     ///
     /// # Errors
-    /// [`WindowFull`]: nothing was taken.
-    pub fn send(&mut self, now: Time, peer: NodeId, record: Record) -> Result<(), WindowFull> {
-        self.with(now, peer, |link, turn| {
+    /// [`NotTaken`]: nothing was taken.
+    pub fn send(&mut self, now: Time, peer: NodeId, record: Record) -> Result<(), NotTaken> {
+        self.with(now, peer, |link, call| {
             link.conversation.send(record)?;
-            link.pump(turn);
+            link.pump(call);
             Ok(())
         })
-        .unwrap_or(Err(WindowFull::NoPeer))
+        .unwrap_or(Err(NotTaken::NoPeer))
     }
 
     /// All of a peer's stream up to `upto` is committed and synced here; `refusals` are those of it not settled yet.
@@ -180,17 +180,17 @@ impl Endpoint {
         upto: u64,
         refusals: Vec<(u64, String)>,
     ) {
-        self.with(now, peer, |link, turn| {
+        self.with(now, peer, |link, call| {
             link.conversation.stored(stream, upto, refusals);
-            link.pump(turn);
+            link.pump(call);
         });
     }
 
     /// Record `number` of a peer's stream cannot be taken now: the receive cursor goes back to it.
     pub fn waiting(&mut self, now: Time, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        self.with(now, peer, |link, turn| {
+        self.with(now, peer, |link, call| {
             link.conversation.waiting(stream, number, reason);
-            link.pump(turn);
+            link.pump(call);
         });
     }
 
@@ -198,9 +198,9 @@ impl Endpoint {
     pub fn ready(&mut self, now: Time, app: &str) {
         let nodes: Vec<NodeId> = self.links.keys().copied().collect();
         for node in nodes {
-            self.with(now, node, |link, turn| {
+            self.with(now, node, |link, call| {
                 if link.conversation.ready(app) {
-                    link.pump(turn);
+                    link.pump(call);
                 }
             });
         }
@@ -209,17 +209,17 @@ impl Endpoint {
     /// The sender of a stream was set back in time: nothing of it is applied any more, and it is told so once it is
     /// proven to be there.
     pub fn forked(&mut self, now: Time, peer: NodeId, stream: StreamId) {
-        self.with(now, peer, |link, turn| {
+        self.with(now, peer, |link, call| {
             link.conversation.forked(stream);
-            link.pump(turn);
+            link.pump(call);
         });
     }
 
     /// Our rows of a stream are gone up to `upto`, the events that told the app committed.
     pub fn settled(&mut self, now: Time, peer: NodeId, stream: StreamId, upto: u64) {
-        self.with(now, peer, |link, turn| {
+        self.with(now, peer, |link, call| {
             link.conversation.settled(stream, upto);
-            link.pump(turn);
+            link.pump(call);
         });
     }
 
@@ -234,19 +234,19 @@ impl Endpoint {
             Datagram::Answer { key, bytes } => self.on_answer(now, key, bytes, from),
             Datagram::Packet(sealed) => match self.routes.get(&sealed.id).copied() {
                 Some(node) => {
-                    self.with(now, node, |link, turn| link.on_packet(&sealed, arrival, turn));
+                    self.with(now, node, |link, call| link.on_packet(&sealed, arrival, call));
                 }
                 None => self.hint(now, &sealed, from),
             },
             Datagram::Hail { run, sealed } => match self.routes.get(&sealed.id).copied() {
                 Some(node) => {
-                    self.with(now, node, |link, turn| link.on_hail(run, &sealed, arrival, turn));
+                    self.with(now, node, |link, call| link.on_hail(run, &sealed, arrival, call));
                 }
                 None => self.hint(now, &sealed, from),
             },
             Datagram::Hint { id, cause } => {
                 if let Some(node) = self.routes.get(&id).copied() {
-                    self.with(now, node, |link, turn| link.on_hint(id, cause, turn));
+                    self.with(now, node, |link, call| link.on_hint(id, cause, call));
                 }
             }
             Datagram::CardRequest { hash, index } => self.on_card_request(hash, index, from),
@@ -269,7 +269,7 @@ impl Endpoint {
         let (from, key) = (piece.from, piece.key);
         let Some(hello) = self.reassembly.take(piece, &mut self.rng) else { return };
         if let Some(node) = self.routes.get(&key).copied() {
-            self.with(now, node, |link, turn| link.on_hello_again((key, hello.len()), from, turn));
+            self.with(now, node, |link, call| link.on_hello_again((key, hello.len()), from, call));
             return;
         }
         let known = self.known_addresses.contains(&from);
@@ -280,7 +280,7 @@ impl Endpoint {
         let Ok(opened) = open_hello(&self.config.identity, &self.config.card, &hello) else { return };
         if self.links.contains_key(&opened.node) {
             let size = (key, hello.len());
-            self.with(now, opened.node, |link, turn| link.on_hello(&opened, size, from, turn));
+            self.with(now, opened.node, |link, call| link.on_hello(&opened, size, from, call));
             return;
         }
         let bytes = datagram::answer(key, &opened.decline(NOT_A_PEER));
@@ -292,7 +292,7 @@ impl Endpoint {
 
     fn on_answer(&mut self, now: Time, key: [u8; 8], bytes: &[u8], from: SocketAddr) {
         if let Some(node) = self.routes.get(&key).copied() {
-            self.with(now, node, |link, turn| link.on_answer(key, bytes, from, turn));
+            self.with(now, node, |link, call| link.on_answer(key, bytes, from, call));
         }
     }
 
@@ -308,7 +308,7 @@ impl Endpoint {
 
     fn on_card_answer(&mut self, now: Time, hash: &[u8; 32], place: (u8, u8), piece: &[u8]) {
         if let Some(node) = self.routes.get(&key_of_card(hash)).copied() {
-            self.with(now, node, |link, turn| link.on_card(hash, place, piece, turn));
+            self.with(now, node, |link, call| link.on_card(hash, place, piece, call));
         }
     }
 

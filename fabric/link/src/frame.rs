@@ -101,6 +101,17 @@ impl Frame<'_> {
         !matches!(self, Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close)
     }
 
+    /// Appends this frame if it ends at or before `end`; false if it does not fit.
+    pub(crate) fn append(&self, out: &mut Vec<u8>, end: usize) -> bool {
+        let start = out.len();
+        self.encode(out);
+        let fits = out.len() <= end;
+        if !fits {
+            out.truncate(start);
+        }
+        fits
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Frame::Padding => out.push(PADDING),

@@ -11,7 +11,7 @@ use crate::effect::{DownReason, Effect, PeerState};
 use crate::frame::{self, Frame};
 use crate::hello::{Retry, Said, key_of};
 use crate::limits::{ANSWER_INTERVAL_INITIAL, HELLO_PIECES_MAX, IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE};
-use crate::link::{CachedAnswer, Link, Turn, Which};
+use crate::link::{CachedAnswer, Call, Link, Which};
 use crate::recovery::Content;
 use crate::session::{Session, Standing};
 
@@ -26,36 +26,36 @@ pub(crate) const BEHIND: u8 = 2;
 
 impl Link {
     /// Says a hello unless one is on its way; fetches the card first if it is not held.
-    pub(crate) fn greet(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn greet(&mut self, call: &mut Call<'_>) {
         if self.said.is_some() || self.fetch.is_some() {
             return;
         }
         if self.path.address().is_none() {
-            self.down(DownReason::NoAddress, turn.effects);
+            self.down(DownReason::NoAddress, call.effects);
             return;
         }
         if self.card.is_none() {
             match self.card_hash {
-                Some(hash) => self.fetch = Some(CardFetch::new(self.node, hash, turn.now)),
-                None => self.down(DownReason::NoCard, turn.effects),
+                Some(hash) => self.fetch = Some(CardFetch::new(self.node, hash, call.now)),
+                None => self.down(DownReason::NoCard, call.effects),
             }
-            self.on_fetch_timeout(turn);
+            self.on_fetch_timeout(call);
             return;
         }
-        self.say_hello((Retry::due(turn.now), 0, false), turn);
+        self.say_hello((Retry::due(call.now), 0, false), call);
     }
 
-    fn say_hello(&mut self, (retry, times, is_second): (Retry, u32, bool), turn: &mut Turn<'_>) {
+    fn say_hello(&mut self, (retry, times, is_second): (Retry, u32, bool), call: &mut Call<'_>) {
         let Some(card) = self.card.clone() else { return };
         self.hello_wanted = false;
         let first_frames = self.write_first_frames();
         self.hello_sequence += 1;
         let (bytes, pending) =
-            seal_hello(&turn.me.identity, &turn.me.run, self.hello_sequence, &card, &first_frames, turn.rng);
+            seal_hello(&call.me.identity, &call.me.run, self.hello_sequence, &card, &first_frames, call.rng);
         let key = key_of(&bytes);
         let datagrams = datagram::hello(key, &bytes);
         self.said = Some(Said { key, datagrams, pending, retry, times, is_second });
-        self.on_hello_timeout(turn);
+        self.on_hello_timeout(call);
     }
 
     /// The first records, if no session carries them already.
@@ -73,11 +73,11 @@ impl Link {
     }
 
     /// Sends the hello again if it is time.
-    pub(crate) fn on_hello_timeout(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn on_hello_timeout(&mut self, call: &mut Call<'_>) {
         let idle = !self.has_work() && self.said_contents.is_empty();
         let speaking = self.speaking().is_some();
         let Some(said) = &mut self.said else { return };
-        if said.retry.at > turn.now {
+        if said.retry.at > call.now {
             return;
         }
         if idle && speaking && said.times >= IDLE_HELLOS_MAX {
@@ -86,30 +86,30 @@ impl Link {
         }
         let unanswered = said.times;
         said.times = said.times.saturating_add(1);
-        said.retry.sent(turn.now);
+        said.retry.sent(call.now);
         let lost = !speaking || self.conversation.recovery.probes() >= PROBES_BEFORE_CHANGE;
         if unanswered >= PROBES_BEFORE_CHANGE && lost {
             self.path.rotate();
-            self.down(DownReason::Silent, turn.effects);
+            self.down(DownReason::Silent, call.effects);
         }
         let (Some(said), Some(to)) = (&self.said, self.path.address()) else { return };
         for bytes in said.datagrams.clone() {
             self.path.on_sent(bytes.len());
-            turn.effects.push(Effect::Datagram { to, bytes });
+            call.effects.push(Effect::Datagram { to, bytes });
         }
     }
 
-    pub(crate) fn on_fetch_timeout(&mut self, turn: &mut Turn<'_>) {
-        let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.retry.at <= turn.now) else { return };
+    pub(crate) fn on_fetch_timeout(&mut self, call: &mut Call<'_>) {
+        let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.retry.at <= call.now) else { return };
         let unanswered = fetch.retry.count;
-        fetch.retry.sent(turn.now);
+        fetch.retry.sent(call.now);
         if unanswered >= PROBES_BEFORE_CHANGE {
             self.path.rotate();
-            self.down(DownReason::Silent, turn.effects);
+            self.down(DownReason::Silent, call.effects);
         }
         let (Some(fetch), Some(to)) = (&self.fetch, self.path.address()) else { return };
         for bytes in fetch.requests() {
-            turn.effects.push(Effect::Datagram { to, bytes });
+            call.effects.push(Effect::Datagram { to, bytes });
         }
     }
 
@@ -119,14 +119,14 @@ impl Link {
         hash: &[u8; 32],
         (index, count): (u8, u8),
         piece: &[u8],
-        turn: &mut Turn<'_>,
+        call: &mut Call<'_>,
     ) {
         let Some(fetch) = &mut self.fetch else { return };
         let Some(card) = fetch.take(hash, index, count, piece) else { return };
         self.fetch = None;
         self.card = Some(card.clone());
-        turn.effects.push(Effect::Card { peer: self.node, card });
-        self.pump(turn);
+        call.effects.push(Effect::Card { peer: self.node, card });
+        self.pump(call);
     }
 
     /// A hello of this peer opened. It may be a replay until a packet under the pair opens.
@@ -135,38 +135,38 @@ impl Link {
         opened: &OpenedHello,
         (key, bytes): ([u8; 8], usize),
         from: SocketAddr,
-        turn: &mut Turn<'_>,
+        call: &mut Call<'_>,
     ) {
         let counters =
             HelloCounters { run_counter: opened.run.counter, hello_sequence: opened.hello_sequence };
         if counters <= self.hello_heard || self.knows_newer_run(opened) {
             let bytes = datagram::answer(key, &opened.decline(BEHIND));
-            turn.effects.push(Effect::Datagram { to: from, bytes });
+            call.effects.push(Effect::Datagram { to: from, bytes });
             return;
         }
-        let mine_wins = turn.me.identity.id() < self.node;
+        let mine_wins = call.me.identity.id() < self.node;
         if mine_wins && self.said.as_ref().is_some_and(|said| said.times <= PROBES_BEFORE_CHANGE) {
             return;
         }
-        let (accept, root) = opened.accept(&turn.me.run, turn.rng);
+        let (accept, root) = opened.accept(&call.me.run, call.rng);
         self.hello_heard = counters;
-        let session = Session::new(Role::Responder, 1, root, turn.me.run, opened.run, Standing::Told);
+        let session = Session::new(Role::Responder, 1, root, call.me.run, opened.run, Standing::Told);
         self.pending = Some(session);
         let datagram = datagram::answer(key, &accept);
         self.answer = Some(CachedAnswer { key, datagram: datagram.clone(), first_frames: Vec::new() });
-        self.save_memo(turn.effects);
+        self.save_memo(call.effects);
         self.told_to = Some(from);
         if let Some(said) = &mut self.said {
-            said.retry.heard(turn.now);
+            said.retry.heard(call.now);
         }
         if self.speaking() == Some(Which::Pending) {
-            self.begin_unconfirmed(opened, bytes, from, turn);
+            self.begin_unconfirmed(opened, bytes, from, call);
             self.path.on_sent(datagram.len());
         } else if let Some(answer) = &mut self.answer {
             answer.first_frames = opened.first_frames.clone();
         }
-        turn.effects.push(Effect::Datagram { to: from, bytes: datagram });
-        self.pump(turn);
+        call.effects.push(Effect::Datagram { to: from, bytes: datagram });
+        self.pump(call);
     }
 
     /// Nothing else speaks, so the first frames are applied at once: the ledger knows what to do with a replay.
@@ -175,24 +175,24 @@ impl Link {
         opened: &OpenedHello,
         bytes: usize,
         from: SocketAddr,
-        turn: &mut Turn<'_>,
+        call: &mut Call<'_>,
     ) {
-        let challenge = turn.random();
+        let challenge = call.random();
         self.path.moved_to(from, challenge);
         self.path.on_received(from, bytes);
-        self.confirm_by = Some(turn.now + ANSWER_INTERVAL_INITIAL);
+        self.confirm_by = Some(call.now + ANSWER_INTERVAL_INITIAL);
         self.bind();
-        self.apply_first_frames(&opened.first_frames, turn);
+        self.apply_first_frames(&opened.first_frames, call);
     }
 
-    pub(crate) fn apply_first_frames(&mut self, bytes: &[u8], turn: &mut Turn<'_>) {
+    pub(crate) fn apply_first_frames(&mut self, bytes: &[u8], call: &mut Call<'_>) {
         let Ok(frames) = frame::decode(bytes) else { return };
         let fits = |frame: &Frame<'_>| frame.may_be_first() && self.conversation.check(frame).is_ok();
         if !frames.iter().all(fits) {
             return;
         }
         for frame in &frames {
-            self.conversation.apply(self.node, frame, turn.effects);
+            self.conversation.apply(self.node, frame, call.effects);
         }
     }
 
@@ -208,23 +208,23 @@ impl Link {
         &mut self,
         (key, bytes): ([u8; 8], usize),
         from: SocketAddr,
-        turn: &mut Turn<'_>,
+        call: &mut Call<'_>,
     ) {
         // The key may be that of the hello which this node said, come back by a mirror.
         let Some(answer) = self.answer.as_ref().filter(|answer| answer.key == key) else { return };
         self.path.on_received(from, bytes);
-        turn.effects.push(Effect::Datagram { to: from, bytes: answer.datagram.clone() });
+        call.effects.push(Effect::Datagram { to: from, bytes: answer.datagram.clone() });
     }
 
     /// An answer to the hello that this node said.
-    pub(crate) fn on_answer(&mut self, key: [u8; 8], bytes: &[u8], from: SocketAddr, turn: &mut Turn<'_>) {
+    pub(crate) fn on_answer(&mut self, key: [u8; 8], bytes: &[u8], from: SocketAddr, call: &mut Call<'_>) {
         let Some(said) = self.said.as_ref().filter(|said| said.key == key) else { return };
         match said.pending.open_answer(bytes) {
             Err(_) => {}
-            Ok(Answer::Declined { reason: BEHIND }) => self.on_behind(turn),
+            Ok(Answer::Declined { reason: BEHIND }) => self.on_behind(call),
             Ok(Answer::Declined { .. }) => {
-                self.last_heard = Some(turn.now);
-                self.set_state(PeerState::Declined, turn.effects);
+                self.last_heard = Some(call.now);
+                self.set_state(PeerState::Declined, call.effects);
             }
             Ok(Answer::Accepted { root, responder_run }) => {
                 self.said = None;
@@ -232,29 +232,29 @@ impl Link {
                 // Of two hellos at once the lower id's wins: it gives up the other's, the higher one keeps both until
                 // a packet shows which one lives.
                 let session =
-                    Session::new(Role::Initiator, 1, root, turn.me.run, responder_run, Standing::Told);
-                self.heard(turn.now);
-                self.begin_accepted(session, from, turn);
+                    Session::new(Role::Initiator, 1, root, call.me.run, responder_run, Standing::Told);
+                self.heard(call.now);
+                self.begin_accepted(session, from, call);
             }
         }
     }
 
     /// The responder heard this hello before and forgot its answer: another one is said in its place, no sooner than
     /// this one would have been. If that is behind too, it is the run that is.
-    fn on_behind(&mut self, turn: &mut Turn<'_>) {
-        self.last_heard = Some(turn.now);
+    fn on_behind(&mut self, call: &mut Call<'_>) {
+        self.last_heard = Some(call.now);
         let Some(said) = self.said.take() else { return };
         if said.is_second {
-            self.set_state(PeerState::Down { why: DownReason::Behind }, turn.effects);
+            self.set_state(PeerState::Down { why: DownReason::Behind }, call.effects);
         }
-        self.say_hello(Said::retry_of(&said), turn);
+        self.say_hello(Said::retry_of(&said), call);
     }
 
-    fn begin_accepted(&mut self, session: Session, from: SocketAddr, turn: &mut Turn<'_>) {
+    fn begin_accepted(&mut self, session: Session, from: SocketAddr, call: &mut Call<'_>) {
         let crossing = self
             .pending
             .take()
-            .filter(|other| other.role == Role::Responder && turn.me.identity.id() > self.node);
+            .filter(|other| other.role == Role::Responder && call.me.identity.id() > self.node);
         self.answer = self.answer.take().filter(|_| crossing.is_some());
         let contents = std::mem::take(&mut self.said_contents);
         let carried = self.conversation.bound.is_none() && !contents.is_empty();
@@ -270,14 +270,14 @@ impl Link {
         } else {
             self.bind();
         }
-        self.save_memo(turn.effects);
-        let challenge = turn.random();
+        self.save_memo(call.effects);
+        let challenge = call.random();
         self.path.moved_to(from, challenge);
-        self.prove_address(from, turn);
-        self.set_state(PeerState::Up, turn.effects);
+        self.prove_address(from, call);
+        self.set_state(PeerState::Up, call.effects);
         // The responder waits for a packet under the pair.
         self.ping_due = true;
-        self.pump(turn);
+        self.pump(call);
     }
 
     /// What the hello carried began this conversation: it arrived with it.

@@ -284,7 +284,7 @@ impl Incoming {
         said: &mut Vec<Content>,
     ) {
         let end = out.len() + room;
-        if self.forked_due && proven && append(out, end, &Frame::Forked { handle }) {
+        if self.forked_due && proven && (Frame::Forked { handle }).append(out, end) {
             self.forked_due = false;
             said.push(Content::Forked { handle });
         }
@@ -298,7 +298,7 @@ impl Incoming {
                 Taking::Nothing { reason } => Frame::Waiting { handle, turn, number, reason },
                 _ => Frame::Ready { handle, turn, number },
             };
-            if append(out, end, &frame) {
+            if frame.append(out, end) {
                 self.turn_due = false;
                 said.push(Content::Turn { handle, turn });
             }
@@ -321,7 +321,7 @@ impl Incoming {
             refusals.push((*number, reason));
         }
         let nothing_fits = refusals.is_empty() && upto < self.stored;
-        !nothing_fits && append(out, end, &Frame::Stored { handle, upto, refusals })
+        !nothing_fits && Frame::Stored { handle, upto, refusals }.append(out, end)
     }
 
     /// A frame of ours about this stream is lost.
@@ -346,14 +346,4 @@ fn cut(mut reason: String) -> String {
         reason.truncate(end);
     }
     reason
-}
-
-fn append(out: &mut Vec<u8>, end: usize, frame: &Frame<'_>) -> bool {
-    let start = out.len();
-    frame.encode(out);
-    let fits = out.len() <= end;
-    if !fits {
-        out.truncate(start);
-    }
-    fits
 }

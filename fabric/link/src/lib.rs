@@ -39,7 +39,7 @@ mod time;
 mod transmit;
 mod wire;
 
-pub use command::{Command, Config, Declaration, Peer, Record, StreamId, WindowFull};
+pub use command::{Command, Config, Declaration, NotTaken, Peer, Record, StreamId};
 pub use effect::{DownReason, Effect, PeerState, PeerStatus};
 pub use endpoint::Endpoint;
 pub use fault::PeerMisbehaved;

@@ -24,14 +24,14 @@ use crate::time::Time;
 use std::collections::VecDeque;
 
 /// What a link is handed for one call: the time, who it is, randomness, and where effects go.
-pub(crate) struct Turn<'a> {
+pub(crate) struct Call<'a> {
     pub(crate) now: Time,
     pub(crate) me: &'a Config,
     pub(crate) rng: &'a mut ChaCha20Rng,
     pub(crate) effects: &'a mut Vec<Effect>,
 }
 
-impl Turn<'_> {
+impl Call<'_> {
     pub(crate) fn random(&mut self) -> [u8; 8] {
         self.rng.next_u64().to_be_bytes()
     }
@@ -56,7 +56,7 @@ pub(crate) struct Acknowledging {
 }
 
 /// A hail that is on its way.
-pub(crate) struct Hailed {
+pub(crate) struct HailInFlight {
     pub(crate) number: u64,
     pub(crate) contents: Vec<Content>,
     pub(crate) retry: Retry,
@@ -88,9 +88,9 @@ pub(crate) struct Link {
     pub(crate) fetch: Option<CardFetch>,
     pub(crate) conversation: Conversation,
     pub(crate) acknowledging: Acknowledging,
-    pub(crate) hailed: Option<Hailed>,
-    pub(crate) hail_due: bool,
-    pub(crate) hailed_due: Option<u64>,
+    pub(crate) hail_in_flight: Option<HailInFlight>,
+    pub(crate) hail_wanted: bool,
+    pub(crate) hail_to_acknowledge: Option<u64>,
     pub(crate) ping_due: bool,
     /// Probes that may go out whatever the window and the path allow.
     pub(crate) probes_due: u32,
@@ -132,9 +132,9 @@ impl Link {
             fetch: None,
             conversation: Conversation::new(),
             acknowledging: Acknowledging::default(),
-            hailed: None,
-            hail_due: false,
-            hailed_due: None,
+            hail_in_flight: None,
+            hail_wanted: false,
+            hail_to_acknowledge: None,
             ping_due: false,
             probes_due: 0,
             told_to: None,
@@ -166,7 +166,7 @@ impl Link {
         }
         self.bind();
         // A restarted node greets its peers once: what waits for it there waits for no probe.
-        self.hail_due = self.speaking().is_some();
+        self.hail_wanted = self.speaking().is_some();
     }
 
     /// Takes what is new of a peer.
@@ -233,9 +233,9 @@ impl Link {
         self.conversation.bind(bound);
         self.path.forget_asking();
         self.acknowledging = Acknowledging::default();
-        self.hailed = None;
-        self.hail_due = false;
-        self.hailed_due = None;
+        self.hail_in_flight = None;
+        self.hail_wanted = false;
+        self.hail_to_acknowledge = None;
         self.ping_due = false;
         self.probes_due = 0;
         self.causes.clear();
@@ -244,7 +244,7 @@ impl Link {
     /// Whether anything is to be said.
     pub(crate) fn has_work(&self) -> bool {
         self.ping_due
-            || self.hail_due
+            || self.hail_wanted
             || self.conversation.has_outgoing()
             || self.conversation.has_answers(self.is_proven())
     }
@@ -289,7 +289,7 @@ impl Link {
         self.conversation.recovery.heard();
         let retries = [
             self.said.as_mut().map(|said| &mut said.retry),
-            self.hailed.as_mut().map(|hailed| &mut hailed.retry),
+            self.hail_in_flight.as_mut().map(|hailed| &mut hailed.retry),
             self.fetch.as_mut().map(|fetch| &mut fetch.retry),
         ];
         retries.into_iter().flatten().for_each(|retry| retry.heard(now));
@@ -308,7 +308,7 @@ impl Link {
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         [
             self.said.as_ref().map(|said| said.retry.at),
-            self.hailed.as_ref().map(|hailed| hailed.retry.at),
+            self.hail_in_flight.as_ref().map(|hailed| hailed.retry.at),
             self.fetch.as_ref().map(|fetch| fetch.retry.at),
             self.acknowledging.at,
             self.asking.as_ref().map(|(_, retry)| retry.at),
@@ -320,36 +320,36 @@ impl Link {
         .min()
     }
 
-    pub(crate) fn handle_timeout(&mut self, turn: &mut Turn<'_>) {
-        if self.acknowledging.at.is_some_and(|at| at <= turn.now) {
+    pub(crate) fn handle_timeout(&mut self, call: &mut Call<'_>) {
+        if self.acknowledging.at.is_some_and(|at| at <= call.now) {
             // If nothing may go to an unproven address now, it goes once more came from there.
             self.acknowledging.at = None;
             self.acknowledging.now = true;
         }
-        if self.confirm_by.is_some_and(|at| at <= turn.now) {
+        if self.confirm_by.is_some_and(|at| at <= call.now) {
             self.confirm_by = None;
             self.hello_wanted = self.conversation.has_outgoing();
         }
-        if let Some((_, retry)) = self.asking.as_mut().filter(|(_, retry)| retry.at <= turn.now) {
-            retry.sent(turn.now);
+        if let Some((_, retry)) = self.asking.as_mut().filter(|(_, retry)| retry.at <= call.now) {
+            retry.sent(call.now);
             self.ping_due = true;
         }
-        self.on_hello_timeout(turn);
-        self.on_fetch_timeout(turn);
-        self.on_hail_timeout(turn);
-        self.on_recovery_timeout(turn);
-        self.pump(turn);
+        self.on_hello_timeout(call);
+        self.on_fetch_timeout(call);
+        self.on_hail_timeout(call);
+        self.on_recovery_timeout(call);
+        self.pump(call);
     }
 
     /// Does whatever the state asks for.
-    pub(crate) fn pump(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn pump(&mut self, call: &mut Call<'_>) {
         if self.hello_wanted || (self.speaking().is_none() && self.has_work()) {
-            self.greet(turn);
+            self.greet(call);
         }
-        self.transmit(turn);
-        self.ask_for_outcomes(turn.now);
+        self.transmit(call);
+        self.ask_for_outcomes(call.now);
         if self.memo_due && self.is_proven() {
-            self.save_memo(turn.effects);
+            self.save_memo(call.effects);
         }
     }
 

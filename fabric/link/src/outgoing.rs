@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sealing::Tag;
 
-use crate::command::{Declaration, Record, WindowFull};
+use crate::command::{Declaration, NotTaken, Record};
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
 use crate::limits::{
@@ -129,18 +129,18 @@ impl Outgoing {
     }
 
     /// Takes the next record.
-    pub(crate) fn push(&mut self, record: Record) -> Result<(), WindowFull> {
+    pub(crate) fn push(&mut self, record: Record) -> Result<(), NotTaken> {
         let expected = self.highest() + 1;
         if record.number != expected {
-            return Err(WindowFull::OutOfOrder { number: record.number, expected });
+            return Err(NotTaken::OutOfOrder { number: record.number, expected });
         }
         if record.payload.len() > RECORD_BYTES_MAX {
-            return Err(WindowFull::TooLarge { bytes: record.payload.len() });
+            return Err(NotTaken::TooLarge { bytes: record.payload.len() });
         }
         let records = (expected - 1 - self.flight.outcome) as usize;
         let bytes = self.unanswered_bytes;
         if records >= WINDOW_RECORDS || bytes + record.payload.len() > WINDOW_BYTES {
-            return Err(WindowFull::Full { records, bytes });
+            return Err(NotTaken::Full { records, bytes });
         }
         self.declared.last = self.declared.last.max(record.number);
         self.unanswered_bytes += record.payload.len();
@@ -230,7 +230,7 @@ impl Outgoing {
         if self.flight.told != Told::Acknowledged {
             let oldest = declaration.oldest;
             let frame = Frame::Declaration { handle: self.handle, declaration };
-            if !append(out, end, &frame) {
+            if !frame.append(out, end) {
                 return;
             }
             contents.push(Content::Declaration { handle: self.handle, oldest });
@@ -253,7 +253,8 @@ impl Outgoing {
             return;
         }
         let upto = self.declared.oldest - 1;
-        if append(out, end, &Frame::Settled { handle: self.handle, upto }) {
+        let frame = Frame::Settled { handle: self.handle, upto };
+        if frame.append(out, end) {
             contents.push(Content::Settled { handle: self.handle, upto });
             self.settled_told = true;
         }
@@ -325,7 +326,8 @@ impl Outgoing {
         let offset = index as usize * PIECE_BYTES;
         let bytes = &payload[offset..payload.len().min(offset + PIECE_BYTES)];
         let (total, offset) = (payload.len() as u64, offset as u64);
-        if !append(out, end, &Frame::Piece { handle, number, tag, total, offset, bytes }) {
+        let frame = Frame::Piece { handle, number, tag, total, offset, bytes };
+        if !frame.append(out, end) {
             return false;
         }
         if self.flight.large.is_none() {
@@ -467,15 +469,4 @@ impl Outgoing {
         flight.lost.extend(&below);
         flight.flying = below;
     }
-}
-
-/// Appends a frame if it ends at or before `end`.
-fn append(out: &mut Vec<u8>, end: usize, frame: &Frame<'_>) -> bool {
-    let start = out.len();
-    frame.encode(out);
-    let fits = out.len() <= end;
-    if !fits {
-        out.truncate(start);
-    }
-    fits
 }

@@ -9,7 +9,7 @@ use crate::effect::{Effect, PeerState};
 use crate::fault::PeerMisbehaved;
 use crate::frame::{self, Frame};
 use crate::limits::ACK_DELAY_MAX;
-use crate::link::{Link, Turn, Which};
+use crate::link::{Call, Link, Which};
 use crate::recovery::Content;
 use crate::session::Standing;
 use crate::time::Span;
@@ -33,12 +33,12 @@ impl Link {
     }
 
     /// A packet with an id of this link.
-    pub(crate) fn on_packet(&mut self, sealed: &Sealed<'_>, arrival: Arrival, turn: &mut Turn<'_>) {
+    pub(crate) fn on_packet(&mut self, sealed: &Sealed<'_>, arrival: Arrival, call: &mut Call<'_>) {
         let Some(which) = self.which(sealed.id) else { return };
         let Some(session) = self.session(which) else { return };
         let Some((number, bytes)) = session.open(sealed) else {
             if session.standing == Standing::Hailing && self.speaking() == Some(which) {
-                self.provoked(arrival.from, arrival.bytes, turn);
+                self.provoked(arrival.from, arrival.bytes, call);
             }
             return;
         };
@@ -47,8 +47,8 @@ impl Link {
             Ok(frames) => frames,
             Err(fault) => return self.fault = Some(fault),
         };
-        self.heard(turn.now);
-        self.promote(which, turn);
+        self.heard(call.now);
+        self.promote(which, call);
         if self.speaking() != Some(Which::Current) {
             return;
         }
@@ -56,17 +56,17 @@ impl Link {
             self.fault = Some(fault);
             return;
         }
-        self.on_proof(arrival, newest, turn);
-        self.apply(&frames, number, arrival, turn);
+        self.on_proof(arrival, newest, call);
+        self.apply(&frames, number, arrival, call);
         // What hails carried and this packet did not say to have come is due again.
-        if let Some(hailed) = self.hailed.take() {
+        if let Some(hailed) = self.hail_in_flight.take() {
             self.conversation.lost(&hailed.contents);
         }
-        self.pump(turn);
+        self.pump(call);
     }
 
     /// A packet or hail under the pending root opened: the old one is erased.
-    fn promote(&mut self, which: Which, turn: &mut Turn<'_>) {
+    fn promote(&mut self, which: Which, call: &mut Call<'_>) {
         if which == Which::Current {
             return;
         }
@@ -76,41 +76,41 @@ impl Link {
         self.said_contents.clear();
         self.hello_wanted = false;
         self.bind();
-        self.save_memo(turn.effects);
+        self.save_memo(call.effects);
         if !first_frames.is_empty() {
-            self.apply_first_frames(&first_frames, turn);
+            self.apply_first_frames(&first_frames, call);
         }
     }
 
     /// The peer spoke in this pair of runs: it is there, and where this came from.
-    fn on_proof(&mut self, arrival: Arrival, newest: bool, turn: &mut Turn<'_>) {
+    fn on_proof(&mut self, arrival: Arrival, newest: bool, call: &mut Call<'_>) {
         self.confirm_by = None;
         let Some(session) = &mut self.current else { return };
         let first = session.standing != Standing::Proven;
         session.standing = Standing::Proven;
-        self.hail_due = false;
+        self.hail_wanted = false;
         if newest {
-            self.follow(arrival.from, turn);
+            self.follow(arrival.from, call);
         }
         self.path.on_received(arrival.from, arrival.bytes);
         if first && self.told_to == Some(arrival.from) {
             // What it says shows that it got what was sent to that address alone.
-            self.prove_address(arrival.from, turn);
+            self.prove_address(arrival.from, call);
         }
-        self.set_state(PeerState::Up, turn.effects);
+        self.set_state(PeerState::Up, call.effects);
     }
 
     /// The newest packet says where the peer is.
-    fn follow(&mut self, from: SocketAddr, turn: &mut Turn<'_>) {
-        let challenge = turn.random();
+    fn follow(&mut self, from: SocketAddr, call: &mut Call<'_>) {
+        let challenge = call.random();
         if self.path.moved_to(from, challenge) {
             self.conversation.recovery.path_changed();
         }
     }
 
-    pub(crate) fn prove_address(&mut self, address: SocketAddr, turn: &mut Turn<'_>) {
+    pub(crate) fn prove_address(&mut self, address: SocketAddr, call: &mut Call<'_>) {
         if self.path.prove(address) {
-            turn.effects.push(Effect::Address { peer: self.node, address });
+            call.effects.push(Effect::Address { peer: self.node, address });
         }
     }
 
@@ -128,61 +128,61 @@ impl Link {
         })
     }
 
-    fn apply(&mut self, frames: &[Frame<'_>], number: u64, arrival: Arrival, turn: &mut Turn<'_>) {
+    fn apply(&mut self, frames: &[Frame<'_>], number: u64, arrival: Arrival, call: &mut Call<'_>) {
         let mut kept = true;
         for frame in frames {
             if *frame == Frame::Close {
-                self.forget_sessions(turn.effects);
-                self.set_state(PeerState::Declined, turn.effects);
+                self.forget_sessions(call.effects);
+                self.set_state(PeerState::Declined, call.effects);
                 return;
             }
-            kept &= self.apply_frame(frame, arrival, turn);
+            kept &= self.apply_frame(frame, arrival, call);
         }
         let Some(session) = self.current.as_mut().filter(|_| kept) else { return };
         let in_order = number == session.received.expected();
         if number >= session.received.expected() {
-            self.acknowledging.largest_at = turn.now;
+            self.acknowledging.largest_at = call.now;
         }
         session.received.insert(number);
         if frames.iter().any(Frame::is_eliciting) {
             let acknowledging = &mut self.acknowledging;
             acknowledging.unacknowledged += 1;
             acknowledging.now |= !in_order || acknowledging.unacknowledged >= PACKETS_PER_ACKNOWLEDGEMENT;
-            acknowledging.at.get_or_insert(turn.now + ACK_DELAY_MAX);
+            acknowledging.at.get_or_insert(call.now + ACK_DELAY_MAX);
         }
     }
 
-    fn apply_frame(&mut self, frame: &Frame<'_>, arrival: Arrival, turn: &mut Turn<'_>) -> bool {
+    fn apply_frame(&mut self, frame: &Frame<'_>, arrival: Arrival, call: &mut Call<'_>) -> bool {
         match frame {
             Frame::Ack { ranges, delay } => {
-                let told = self.conversation.recovery.on_acknowledged(turn.now, ranges, Span(*delay));
+                let told = self.conversation.recovery.on_acknowledged(call.now, ranges, Span(*delay));
                 self.conversation.acknowledged(&told.acknowledged);
-                self.on_lost(&told.lost, turn);
+                self.on_lost(&told.lost, call);
                 if told.acknowledged.contains(&Content::Challenge) {
                     // It came and its answer may be lost.
-                    let challenge = turn.random();
+                    let challenge = call.random();
                     self.path.challenge_again(challenge);
                 }
             }
-            Frame::PathChallenge(data) => self.answer_challenge(*data, arrival, turn),
+            Frame::PathChallenge(data) => self.answer_challenge(*data, arrival, call),
             Frame::PathResponse(data) => {
                 if self.path.answered(arrival.from, *data) {
-                    turn.effects.push(Effect::Address { peer: self.node, address: arrival.from });
+                    call.effects.push(Effect::Address { peer: self.node, address: arrival.from });
                     self.memo_due = true;
                 }
             }
             Frame::Hailed(number) => {
-                if let Some(hailed) = self.hailed.take_if(|hailed| hailed.number == *number) {
+                if let Some(hailed) = self.hail_in_flight.take_if(|hailed| hailed.number == *number) {
                     self.conversation.acknowledged(&hailed.contents);
                 }
             }
-            frame => return self.conversation.apply(self.node, frame, turn.effects),
+            frame => return self.conversation.apply(self.node, frame, call.effects),
         }
         true
     }
 
     /// The response goes where the challenge came from, whatever address is in use (RFC 9000, 8.2.2).
-    fn answer_challenge(&mut self, data: [u8; 8], arrival: Arrival, turn: &mut Turn<'_>) {
+    fn answer_challenge(&mut self, data: [u8; 8], arrival: Arrival, call: &mut Call<'_>) {
         let mut frames = Vec::new();
         Frame::PathResponse(data).encode(&mut frames);
         let Some(session) = &mut self.current else { return };
@@ -191,11 +191,11 @@ impl Link {
         if self.path.address() == Some(arrival.from) {
             self.path.on_sent(bytes.len());
         }
-        turn.effects.push(Effect::Datagram { to: arrival.from, bytes });
+        call.effects.push(Effect::Datagram { to: arrival.from, bytes });
     }
 
     /// A hail with an id of this link.
-    pub(crate) fn on_hail(&mut self, run: Run, sealed: &Sealed<'_>, arrival: Arrival, turn: &mut Turn<'_>) {
+    pub(crate) fn on_hail(&mut self, run: Run, sealed: &Sealed<'_>, arrival: Arrival, call: &mut Call<'_>) {
         let Some(which) = self.which(sealed.id) else { return };
         let Some(hail) = self.session(which).and_then(|session| session.open_hail(&run, sealed)) else {
             return;
@@ -205,8 +205,8 @@ impl Link {
             Ok(_) => return self.fault = Some(PeerMisbehaved::FrameOutOfPlace),
             Err(fault) => return self.fault = Some(fault),
         };
-        self.heard(turn.now);
-        self.promote(which, turn);
+        self.heard(call.now);
+        self.promote(which, call);
         if self.speaking() != Some(Which::Current) {
             return;
         }
@@ -215,23 +215,23 @@ impl Link {
             self.fault = Some(fault);
             return;
         }
-        let fresh = hail.known == turn.me.run;
+        let fresh = hail.known == call.me.run;
         if fresh {
-            self.on_proof(arrival, true, turn);
+            self.on_proof(arrival, true, call);
         } else {
-            self.tell_run(arrival, turn);
+            self.tell_run(arrival, call);
         }
         let mut kept = true;
         for frame in &frames {
-            kept &= self.apply_frame(frame, arrival, turn);
+            kept &= self.apply_frame(frame, arrival, call);
         }
         if kept {
-            self.hailed_due = Some(hail.number);
+            self.hail_to_acknowledge = Some(hail.number);
         }
-        if !fresh && self.hail_due {
-            self.answer_hail(arrival, turn);
+        if !fresh && self.hail_wanted {
+            self.answer_hail(arrival, call);
         }
-        self.pump(turn);
+        self.pump(call);
     }
 
     fn learn(&mut self, run: Run, number: u64) {
@@ -251,32 +251,32 @@ impl Link {
     }
 
     /// The hailer does not know this run, unless a packet in this pair of runs opened before and the hail is late.
-    fn tell_run(&mut self, arrival: Arrival, turn: &mut Turn<'_>) {
+    fn tell_run(&mut self, arrival: Arrival, call: &mut Call<'_>) {
         let Some(session) = &mut self.current else { return };
         if session.standing == Standing::Proven {
             return;
         }
         session.standing = Standing::Hailing;
-        self.hail_due = true;
+        self.hail_wanted = true;
         if self.path.address().is_none() {
-            self.follow(arrival.from, turn);
+            self.follow(arrival.from, call);
         }
         self.path.on_received(arrival.from, arrival.bytes);
     }
 
     /// The answer goes where the hail came from: it may be a replay, so the address in use stays.
-    fn answer_hail(&mut self, arrival: Arrival, turn: &mut Turn<'_>) {
+    fn answer_hail(&mut self, arrival: Arrival, call: &mut Call<'_>) {
         let room = arrival.bytes * crate::limits::AMPLIFICATION_MAX as usize;
         let room = room.min(crate::limits::DATAGRAM_BYTES_MAX);
-        self.hail_to(arrival.from, room, turn);
+        self.hail_to(arrival.from, room, call);
     }
 
     /// Somebody says that the peer knows no link of this id.
-    pub(crate) fn on_hint(&mut self, id: [u8; 8], cause: [u8; 8], turn: &mut Turn<'_>) {
+    pub(crate) fn on_hint(&mut self, id: [u8; 8], cause: [u8; 8], call: &mut Call<'_>) {
         let ours = self.speaker().is_some_and(|session| session.id_out == id);
-        if ours && self.said.is_none() && self.causes.contains(&cause) && self.hinted.take(turn.now) {
+        if ours && self.said.is_none() && self.causes.contains(&cause) && self.hinted.take(call.now) {
             self.hello_wanted = true;
-            self.pump(turn);
+            self.pump(call);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::hello::Retry;
 use crate::limits::{
     AMPLIFICATION_MAX, CAUSES_MAX, DATAGRAM_BYTES_MAX, PROBES_BEFORE_CHANGE, PROBES_BEFORE_HELLO,
 };
-use crate::link::{Acknowledging, Hailed, Link, Turn};
+use crate::link::{Acknowledging, Call, HailInFlight, Link};
 use crate::recovery::{Content, Timeout};
 use crate::session::Standing;
 
@@ -18,34 +18,36 @@ const FRAMES_BYTES_MIN: usize = 24;
 
 impl Link {
     /// Sends all that is due and may go.
-    pub(crate) fn transmit(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn transmit(&mut self, call: &mut Call<'_>) {
         match self.speaker().map(|session| session.standing) {
             None => {}
-            Some(Standing::Hailing) if self.hail_due || (self.has_work() && self.hailed.is_none()) => {
-                self.hail(turn);
+            Some(Standing::Hailing)
+                if self.hail_wanted || (self.has_work() && self.hail_in_flight.is_none()) =>
+            {
+                self.hail(call);
             }
             Some(Standing::Hailing) => {}
             Some(_) => {
                 if self.path.is_unasked() && self.has_work() {
-                    let challenge = turn.random();
+                    let challenge = call.random();
                     self.path.challenge_again(challenge);
                 }
-                while self.send_packet(turn) {}
+                while self.send_packet(call) {}
             }
         }
     }
 
     /// Sends one packet, if one is due and may go.
-    fn send_packet(&mut self, turn: &mut Turn<'_>) -> bool {
+    fn send_packet(&mut self, call: &mut Call<'_>) -> bool {
         let Some(to) = self.path.address() else { return false };
         let forced = self.probes_due > 0;
         let allowed = if forced { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
         let end = DATAGRAM_BYTES_MAX.min(allowed).saturating_sub(PACKET_OVERHEAD_BYTES);
         if end < FRAMES_BYTES_MIN {
-            return self.ask_for_proof(to, turn);
+            return self.ask_for_proof(to, call);
         }
         let mut frames = Vec::with_capacity(DATAGRAM_BYTES_MAX);
-        let acknowledges = self.write_acknowledgement(turn, &mut frames, end);
+        let acknowledges = self.write_acknowledgement(call, &mut frames, end);
         let mut contents = Vec::new();
         if forced || self.conversation.recovery.has_room() {
             self.write_frames(forced, &mut frames, end, &mut contents);
@@ -65,15 +67,15 @@ impl Link {
         if !contents.is_empty() {
             self.probes_due = self.probes_due.saturating_sub(1);
             self.ping_due = false;
-            self.conversation.recovery.on_sent(turn.now, number, bytes.len(), contents);
+            self.conversation.recovery.on_sent(call.now, number, bytes.len(), contents);
         }
-        turn.effects.push(Effect::Datagram { to, bytes });
+        call.effects.push(Effect::Datagram { to, bytes });
         true
     }
 
     /// No more may go to this address before it proved itself: the question alone does, one at a time, so that the
     /// link does not fall silent.
-    fn ask_for_proof(&mut self, to: SocketAddr, turn: &mut Turn<'_>) -> bool {
+    fn ask_for_proof(&mut self, to: SocketAddr, call: &mut Call<'_>) -> bool {
         let Some(data) = self.path.challenge_due().filter(|_| !self.conversation.recovery.is_waiting())
         else {
             return false;
@@ -85,17 +87,17 @@ impl Link {
         let (number, bytes) = session.seal(&frames);
         self.path.challenge_was_sent();
         self.path.on_sent(bytes.len());
-        self.conversation.recovery.on_sent(turn.now, number, bytes.len(), vec![Content::Challenge]);
-        turn.effects.push(Effect::Datagram { to, bytes });
+        self.conversation.recovery.on_sent(call.now, number, bytes.len(), vec![Content::Challenge]);
+        call.effects.push(Effect::Datagram { to, bytes });
         true
     }
 
-    fn write_acknowledgement(&self, turn: &Turn<'_>, frames: &mut Vec<u8>, end: usize) -> bool {
+    fn write_acknowledgement(&self, call: &Call<'_>, frames: &mut Vec<u8>, end: usize) -> bool {
         if self.acknowledging.unacknowledged == 0 {
             return false;
         }
         let Some(session) = self.speaker() else { return false };
-        let delay = (turn.now - self.acknowledging.largest_at).0;
+        let delay = (call.now - self.acknowledging.largest_at).0;
         Frame::Ack { ranges: session.received.to_acknowledge(), delay }.encode(frames);
         if frames.len() > end {
             frames.clear();
@@ -109,7 +111,7 @@ impl Link {
             contents.push(Content::Challenge);
             self.path.challenge_was_sent();
         }
-        if let Some(number) = self.hailed_due.take() {
+        if let Some(number) = self.hail_to_acknowledge.take() {
             Frame::Hailed(number).encode(frames);
             contents.push(Content::Hailed { number });
         }
@@ -125,32 +127,32 @@ impl Link {
     }
 
     /// Hails the address in use.
-    fn hail(&mut self, turn: &mut Turn<'_>) {
+    fn hail(&mut self, call: &mut Call<'_>) {
         if let Some(to) = self.path.address() {
-            self.hail_to(to, DATAGRAM_BYTES_MAX, turn);
+            self.hail_to(to, DATAGRAM_BYTES_MAX, call);
         }
     }
 
     /// A datagram that does not open came while the peer may not know this run: it is told where the datagram came
     /// from, with no more than may go to an unproven address.
-    pub(crate) fn provoked(&mut self, from: SocketAddr, bytes: usize, turn: &mut Turn<'_>) {
+    pub(crate) fn provoked(&mut self, from: SocketAddr, bytes: usize, call: &mut Call<'_>) {
         let room = DATAGRAM_BYTES_MAX.min(bytes * AMPLIFICATION_MAX as usize);
-        if room > HAIL_OVERHEAD_BYTES && self.provoked.take(turn.now) {
-            self.hail_to(from, room, turn);
+        if room > HAIL_OVERHEAD_BYTES && self.provoked.take(call.now) {
+            self.hail_to(from, room, call);
         }
     }
 
     /// Sends a hail with what is due. What the one before carried is due again.
-    pub(crate) fn hail_to(&mut self, to: SocketAddr, room: usize, turn: &mut Turn<'_>) {
-        self.hail_due = false;
-        let mut retry = Retry::due(turn.now);
-        if let Some(before) = self.hailed.take() {
+    pub(crate) fn hail_to(&mut self, to: SocketAddr, room: usize, call: &mut Call<'_>) {
+        self.hail_wanted = false;
+        let mut retry = Retry::due(call.now);
+        if let Some(before) = self.hail_in_flight.take() {
             self.conversation.lost(&before.contents);
             retry = before.retry;
         }
         let end = room - HAIL_OVERHEAD_BYTES;
         let (mut frames, mut contents) = (Vec::new(), Vec::new());
-        if let Some(number) = self.hailed_due.filter(|_| end > 9) {
+        if let Some(number) = self.hail_to_acknowledge.filter(|_| end > 9) {
             Frame::Hailed(number).encode(&mut frames);
         }
         self.conversation.write_answers(false, &mut frames, end, &mut contents);
@@ -164,52 +166,54 @@ impl Link {
         self.remember_cause(&bytes);
         self.path.on_sent(bytes.len());
         self.told_to = Some(to);
-        retry.sent(turn.now);
+        retry.sent(call.now);
         let waits = !contents.is_empty() || self.has_work();
-        self.hailed = waits.then_some(Hailed { number, contents, retry });
-        turn.effects.push(Effect::Datagram { to, bytes });
+        self.hail_in_flight = waits.then_some(HailInFlight { number, contents, retry });
+        call.effects.push(Effect::Datagram { to, bytes });
     }
 
-    pub(crate) fn on_hail_timeout(&mut self, turn: &mut Turn<'_>) {
-        let Some(hailed) = self.hailed.as_ref().filter(|hailed| hailed.retry.at <= turn.now) else { return };
+    pub(crate) fn on_hail_timeout(&mut self, call: &mut Call<'_>) {
+        let Some(hailed) = self.hail_in_flight.as_ref().filter(|hailed| hailed.retry.at <= call.now) else {
+            return;
+        };
         let unanswered = hailed.retry.count;
         if unanswered >= PROBES_BEFORE_CHANGE {
             self.path.rotate();
-            self.down(DownReason::Silent, turn.effects);
+            self.down(DownReason::Silent, call.effects);
         }
         self.hello_wanted |= unanswered >= PROBES_BEFORE_HELLO;
-        self.hail(turn);
+        self.hail(call);
     }
 
-    pub(crate) fn on_recovery_timeout(&mut self, turn: &mut Turn<'_>) {
-        match self.conversation.recovery.on_timeout(turn.now) {
+    pub(crate) fn on_recovery_timeout(&mut self, call: &mut Call<'_>) {
+        match self.conversation.recovery.on_timeout(call.now) {
             Timeout::Nothing => {}
-            Timeout::Lost(contents) => self.on_lost(&contents, turn),
+            Timeout::Lost(contents) => self.on_lost(&contents, call),
             Timeout::Probe(contents) => {
-                self.on_lost(&contents, turn);
+                self.on_lost(&contents, call);
                 self.probes_due = 1;
-                self.on_silence(turn);
+                self.on_silence(call);
             }
         }
     }
 
     /// Another probe was not answered: the peer may be elsewhere, have another run, or have lost its memo.
-    fn on_silence(&mut self, turn: &mut Turn<'_>) {
+    fn on_silence(&mut self, call: &mut Call<'_>) {
         let unanswered = self.conversation.recovery.probes();
-        let challenge = turn.random();
+        let challenge = call.random();
         self.path.challenge_again(challenge);
         if unanswered > PROBES_BEFORE_CHANGE {
-            self.down(DownReason::Silent, turn.effects);
+            self.down(DownReason::Silent, call.effects);
             if self.path.rotate() {
                 self.conversation.recovery.path_changed();
             }
             // What this node knows of the peer's run may be a replay: a hail needs none of it.
-            self.hail_as_probe(turn);
+            self.hail_as_probe(call);
         }
         self.hello_wanted |= unanswered > PROBES_BEFORE_HELLO;
     }
 
-    fn hail_as_probe(&mut self, turn: &mut Turn<'_>) {
+    fn hail_as_probe(&mut self, call: &mut Call<'_>) {
         let which = self.speaking();
         let Some(to) = self.path.address() else { return };
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
@@ -218,17 +222,19 @@ impl Link {
         let (_, bytes) = session.seal_hail(&frames);
         self.remember_cause(&bytes);
         self.path.on_sent(bytes.len());
-        turn.effects.push(Effect::Datagram { to, bytes });
+        call.effects.push(Effect::Datagram { to, bytes });
     }
 
     /// What lost packets carried is due again.
-    pub(crate) fn on_lost(&mut self, contents: &[Content], turn: &mut Turn<'_>) {
+    pub(crate) fn on_lost(&mut self, contents: &[Content], call: &mut Call<'_>) {
         self.conversation.lost(contents);
         for content in contents {
             match content {
-                Content::Hailed { number } => self.hailed_due = self.hailed_due.max(Some(*number)),
+                Content::Hailed { number } => {
+                    self.hail_to_acknowledge = self.hail_to_acknowledge.max(Some(*number))
+                }
                 Content::Challenge => {
-                    let challenge = turn.random();
+                    let challenge = call.random();
                     self.path.challenge_again(challenge);
                 }
                 _ => {}
