@@ -192,8 +192,11 @@ impl Turns {
     }
 
     fn turn(&mut self) -> Result<Next, FabricError> {
-        let (taken, stop) = self.line.take()?;
-        self.orders.extend(taken);
+        let mut stop = false;
+        // Only then, so that what stands in line is counted there.
+        if self.orders.is_empty() {
+            (self.orders, stop) = self.line.take()?;
+        }
         for _ in 0..COMMANDS_PER_TURN {
             let Some(order) = self.orders.pop_front() else { break };
             self.carry_out_order(order)?;

@@ -16,8 +16,9 @@ use sealing::NodeId;
 use crate::clock::Waker;
 use crate::error::FabricError;
 
-/// Commands in line at most: full windows (256 records) of 4,096 streams.
-pub const COMMANDS_MAX: usize = 1 << 20;
+/// Commands in line at most: a node's whole outbox (2^20 records), its peers (2^16), and as much again for what is said of
+/// peers' streams, each of which waits for a batch.
+pub const COMMANDS_MAX: usize = 1 << 21;
 
 /// What stands in line.
 pub(crate) enum Order {

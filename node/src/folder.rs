@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use store::{Folder, Storage, write_whole};
+use zeroize::Zeroizing;
 
 /// The node's keys: losing this file is losing the node.
 const IDENTITY: &str = "identity";
@@ -70,7 +71,7 @@ pub fn identity(folder: &mut Folder) -> Result<Identity, NodeError> {
         what: what.to_owned(),
     };
     let bytes = match std::fs::read(folder.path().join(IDENTITY)) {
-        Ok(bytes) => bytes,
+        Ok(bytes) => Zeroizing::new(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => return new_identity(folder),
         Err(error) => return Err(damaged(folder, &error.to_string())),
     };
@@ -95,8 +96,8 @@ fn new_identity(folder: &mut Folder) -> Result<Identity, NodeError> {
             what: "it is missing, though the folder has a log".to_owned(),
         });
     }
-    let seed = [entropy()?, entropy()?].concat();
-    let mut bytes = [&IDENTITY_MAGIC[..], &seed].concat();
+    let seed = Zeroizing::new([entropy()?, entropy()?].concat());
+    let mut bytes = Zeroizing::new([&IDENTITY_MAGIC[..], &seed].concat());
     let check = Sha256::digest(&bytes);
     bytes.extend_from_slice(&check[..CHECK_BYTES]);
     write_whole(folder, IDENTITY, &bytes)?;

@@ -6,7 +6,7 @@
 use crate::board::Board;
 use crate::clock;
 use crate::log_writer::Append;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, select_biased};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
 use node_core::{Control, Core, Effect, FromLink, Input, Out, Post, Reply, ReplyId};
 use std::collections::HashMap;
@@ -19,9 +19,9 @@ use tokio::sync::{oneshot, watch};
 /// Posts and control requests that wait for the owner: one batch. A post into a full mailbox is told to come again.
 const REQUESTS_MAX: usize = node_core::BATCH_INPUTS_MAX;
 
-/// What the link heard and the owner has not taken: one batch. The link's thread waits while it is full, and its peers
-/// wait for it in turn.
-const LINK_EVENTS_MAX: usize = node_core::BATCH_INPUTS_MAX;
+/// What the link heard and the owner has not taken: one stream's window, since each may be a record of 256 KiB. The
+/// link's thread waits while it is full, and its peers wait for it in turn.
+const LINK_EVENTS_MAX: usize = link::WINDOW_RECORDS;
 
 /// A request with who waits for its answer.
 #[derive(Debug)]
@@ -30,8 +30,6 @@ pub enum Request {
     Post(Post, oneshot::Sender<Reply>),
     /// What the node's owner asks.
     Control(Control, oneshot::Sender<Reply>),
-    /// Answered when everything taken so far is on disk and said.
-    Settle(oneshot::Sender<()>),
     /// Take nothing more, finish what was taken, end.
     Stop,
 }
@@ -91,8 +89,8 @@ impl Ports {
     /// Waits until all that was taken is on disk and said; none if the owner is gone.
     pub async fn settled(&self) -> Option<()> {
         let (teller, told) = oneshot::channel();
-        self.request(Request::Settle(teller)).ok()?;
-        told.await.ok()
+        self.request(Request::Control(Control::Barrier, teller)).ok()?;
+        told.await.ok().map(drop)
     }
 
     /// Asks the owner to finish. The mailbox may be full: then this waits its turn.
@@ -111,9 +109,10 @@ pub struct Owner {
     board: Arc<Board>,
     waiting: HashMap<ReplyId, oneshot::Sender<Reply>>,
     next_reply: u64,
-    settling: Vec<oneshot::Sender<()>>,
     fault: watch::Sender<Option<String>>,
-    stopping: bool,
+    /// Asked to stop, the owner takes nothing more; when this reply leaves, all that was taken is on disk and said.
+    last_reply: Option<ReplyId>,
+    stopped: bool,
 }
 
 impl Owner {
@@ -135,9 +134,9 @@ impl Owner {
             board,
             waiting: HashMap::new(),
             next_reply: 0,
-            settling: Vec::new(),
             fault,
-            stopping: false,
+            last_reply: None,
+            stopped: false,
         }
     }
 
@@ -154,13 +153,8 @@ impl Owner {
             if let Err(fault) = self.carry_out() {
                 break Some(fault);
             }
-            if self.core.is_settled() {
-                for teller in self.settling.drain(..) {
-                    let _ = teller.send(());
-                }
-                if self.stopping {
-                    break None;
-                }
+            if self.stopped {
+                break None;
             }
             if let Err(fault) = self.take_one() {
                 break Some(fault);
@@ -171,13 +165,14 @@ impl Owner {
         }
     }
 
-    /// Waits for one input and hands it to the core; a sync before everything else, since all else waits for it.
+    /// Waits for one input and hands it to the core. Of several that are there a random one is taken, so that neither the
+    /// link nor whoever posts starves the other.
     fn take_one(&mut self) -> Result<(), String> {
         let (no_requests, no_events) = (never(), never());
-        let has_room = self.core.has_room();
-        let requests = if has_room && !self.stopping { &self.mailbox.requests } else { &no_requests };
-        let events = if has_room && !self.stopping { &self.mailbox.link_events } else { &no_events };
-        select_biased! {
+        let takes = self.core.has_room() && self.last_reply.is_none();
+        let requests = if takes { &self.mailbox.requests } else { &no_requests };
+        let events = if takes { &self.mailbox.link_events } else { &no_events };
+        select! {
             recv(self.synced) -> synced => self.take_synced(synced.ok())?,
             recv(events) -> event => self.take_event(event.ok())?,
             recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
@@ -211,10 +206,10 @@ impl Owner {
         let (input, teller) = match request {
             Request::Post(post, teller) => (Input::Post(Post { reply, ..post }), teller),
             Request::Control(control, teller) => (Input::Control { reply, control }, teller),
-            Request::Settle(teller) => return self.settling.push(teller),
             Request::Stop => {
-                self.stopping = true;
-                return;
+                self.last_reply = Some(reply);
+                let barrier = Input::Control { reply, control: Control::Barrier };
+                return self.core.handle(clock::now(), barrier);
             }
         };
         self.waiting.insert(reply, teller);
@@ -238,6 +233,7 @@ impl Owner {
         match out {
             Out::Publish { app, snapshot } => self.board.publish(&app, snapshot),
             Out::Link(command) => self.link.send(command),
+            Out::Reply { to, .. } if self.last_reply == Some(to) => self.stopped = true,
             Out::Reply { to, reply } => {
                 if let Some(teller) = self.waiting.remove(&to) {
                     // Whoever asked may have gone away; what they asked for is done all the same.

@@ -119,7 +119,8 @@ pub struct Node {
     stop_http: Option<oneshot::Sender<()>>,
     http: tokio::task::JoinHandle<std::io::Result<()>>,
     fabric: Option<fabric::DriverHandle>,
-    threads: Vec<JoinHandle<()>>,
+    owner: Option<JoinHandle<()>>,
+    log: Option<JoinHandle<Log<Folder>>>,
     fault: watch::Receiver<Option<String>>,
 }
 
@@ -191,7 +192,8 @@ impl Node {
             stop_http: Some(stop_http),
             http,
             fabric: Some(driver),
-            threads: vec![owner_thread, log_thread],
+            owner: Some(owner_thread),
+            log: Some(log_thread),
             fault,
         })
     }
@@ -223,13 +225,13 @@ impl Node {
         }
         let _ = (&mut self.http).await;
         self.ports.stop();
-        let fabric = self.fabric.take();
-        let threads = std::mem::take(&mut self.threads);
+        let (owner, log, fabric) = (self.owner.take(), self.log.take(), self.fabric.take());
         let joined = tokio::task::spawn_blocking(move || {
-            for thread in threads {
-                let _ = thread.join();
-            }
+            let _ = owner.map(JoinHandle::join);
+            let log = log.map(JoinHandle::join);
+            // The driver writes its memo until it ends; only then the folder's lock goes, with the log.
             drop(fabric);
+            drop(log);
         });
         let _ = joined.await;
         match self.fault.borrow().clone() {

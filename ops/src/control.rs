@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use node::ControlFile;
 use sealing::{NodeId, Ticket};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Folder;
 use ureq::Agent;
@@ -15,14 +15,6 @@ use ureq::http::Response;
 
 /// A node answers when a batch is on disk; a disk that takes longer is as good as gone for whoever waits.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// What a running node writes into its folder.
-#[derive(Deserialize)]
-struct ControlFile {
-    http: SocketAddr,
-    token: String,
-    pid: u32,
-}
 
 /// A running node.
 #[derive(Clone)]
@@ -39,10 +31,7 @@ impl Control {
     /// The folder cannot be read, or is used by a process that does not serve.
     pub fn of(dir: &Path) -> anyhow::Result<Option<Self>> {
         let Some(owner) = Folder::owner(dir)? else { return Ok(None) };
-        let path = dir.join("control.json");
-        let file: Option<ControlFile> =
-            std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        match file {
+        match ControlFile::read(dir) {
             // A file of an earlier start leads nowhere.
             Some(file) if file.pid == owner => Ok(Some(Self::new(file.http, file.token))),
             _ => bail!("{} is in use by process {owner}, which does not serve yet: try again", dir.display()),

@@ -15,8 +15,8 @@ pub const BATCH_BYTES_MAX: usize = 4 << 20;
 // A batch that has room takes one more event, with its outbox rows, its number heard and its idempotency key.
 const _: () = assert!(BATCH_BYTES_MAX + engine::EVENT_BYTES_MAX + (2 << 20) < store::FRAME_BYTES_MAX);
 
-/// Bytes of a row in a frame beside its key and value: list and two lengths.
-const ROW_OVERHEAD_BYTES: usize = 16;
+/// Bytes of a row in a frame beside its key and value, at most: list, two lengths, kind.
+const ROW_OVERHEAD_BYTES: usize = 24;
 
 /// The open batch. A row changed twice is written once, as it is at the end.
 #[derive(Debug, Default)]
@@ -69,14 +69,5 @@ impl Batch {
             .into_iter()
             .map(|((list, key), row)| Change { list, key, row })
             .collect()
-    }
-
-    /// Whether nothing leaves with it.
-    pub fn is_silent(&self) -> bool {
-        self.apps.is_empty()
-            && self.heard.is_empty()
-            && self.streams.is_empty()
-            && self.replies.is_empty()
-            && self.commands.is_empty()
     }
 }

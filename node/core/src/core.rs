@@ -6,7 +6,7 @@
 use crate::batch::Batch;
 use crate::inbox::Inbox;
 use crate::interface::{Control, ControlError, Effect, FromLink, Input, Out, Reply, ReplyId};
-use crate::outbox::Outbox;
+use crate::outbox::{Mark, Outbox};
 use crate::posts::Posts;
 use crate::recovery::Start;
 use crate::release::Released;
@@ -56,7 +56,7 @@ pub(crate) enum Postponed {
 struct Leaving {
     outs: Vec<Out>,
     /// Streams of ours and the highest number that is on disk by then.
-    streams: Vec<(StreamId, u64)>,
+    streams: Vec<(StreamId, Mark)>,
 }
 
 /// The owner.
@@ -82,6 +82,8 @@ pub struct Core {
     /// What this node says to itself; it needs no link.
     loopback: VecDeque<Command>,
     own_declarations: BTreeMap<StreamId, Arc<Declaration>>,
+    /// A peer's record waits because the outbox is full.
+    pub(crate) waits_for_room: bool,
     /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
     pub(crate) postponed: VecDeque<Postponed>,
     effects: VecDeque<Effect>,
@@ -108,6 +110,7 @@ impl Core {
             in_flight: None,
             loopback: VecDeque::new(),
             own_declarations: BTreeMap::new(),
+            waits_for_room: false,
             postponed: VecDeque::new(),
             effects: VecDeque::new(),
         }
@@ -141,14 +144,6 @@ impl Core {
     /// Whether the core takes another input but [`Input::Synced`]: the open batch has room.
     pub fn has_room(&self) -> bool {
         self.batch.has_room()
-    }
-
-    /// Whether everything that was taken is on disk and said.
-    pub fn is_settled(&self) -> bool {
-        self.in_flight.is_none()
-            && self.effects.is_empty()
-            && self.batch.is_silent()
-            && self.postponed.is_empty()
     }
 
     /// This start of the node.
@@ -212,6 +207,7 @@ impl Core {
         let answer = match control {
             Control::AddPeer { ticket, name } => self.add_peer(ticket, name),
             Control::RemovePeer(node) => self.remove_peer(node),
+            Control::Barrier => Ok(Reply::Done),
             Control::Status => Ok(Reply::Status(Box::new(self.status()))),
         };
         self.reply(reply, answer.unwrap_or_else(Reply::NotDone));
@@ -221,7 +217,8 @@ impl Core {
         if ticket.node == self.me {
             return Err(ControlError::OwnTicket);
         }
-        if !self.peers.contains_key(&ticket.node) && self.peers.len() >= PEERS_MAX {
+        let peers = self.peers.values().filter(|row| !row.removed).count();
+        if !self.is_peer(ticket.node) && peers >= PEERS_MAX {
             return Err(ControlError::TooManyPeers(PEERS_MAX));
         }
         let old = self.peers.remove(&ticket.node);
@@ -309,7 +306,10 @@ impl Core {
 
     fn close_batches(&mut self) {
         while self.in_flight.is_none() {
-            while let Some(command) = self.loopback.pop_front() {
+            while self.batch.has_room()
+                && let Some(command) = self.loopback.pop_front()
+            {
+                self.batch.count_input();
                 self.loop_back(command);
             }
             if self.batch.changes_rows() {
@@ -348,7 +348,7 @@ impl Core {
         let replies = batch.replies.into_iter().map(|(to, reply)| Out::Reply { to, reply });
         let outs =
             publishes.chain(batch.commands.into_iter().map(Out::Link)).chain(stored).chain(replies).collect();
-        let streams = batch.streams.into_iter().filter_map(|id| Some((id, self.outbox.stream(id)?.last())));
+        let streams = batch.streams.into_iter().filter_map(|id| Some((id, self.outbox.stream(id)?.mark())));
         Leaving { outs, streams: streams.collect() }
     }
 
@@ -356,9 +356,9 @@ impl Core {
         for out in leaving.outs {
             self.let_out(out);
         }
-        for (stream, last) in leaving.streams {
+        for (stream, mark) in leaving.streams {
             if let Some(own) = self.outbox.stream_mut(stream) {
-                own.mark_synced(last);
+                own.mark_synced(mark);
                 self.hand_over(stream);
             }
         }
@@ -386,13 +386,13 @@ impl Core {
         if !self.apps.contains_key(&route.from_app) {
             return;
         }
+        if self.outbox.stream(stream).is_some_and(|own| own.ended.is_some()) {
+            return self.refuse_unsettled(stream);
+        }
         if self.is_removed(route.peer) {
             return self.refuse_removed(stream);
         }
         let Some(own) = self.outbox.stream_mut(stream) else { return };
-        if own.ended.is_some() {
-            return self.refuse_unsettled(stream);
-        }
         let peer = route.peer;
         if peer != self.me && !self.peers.contains_key(&peer) {
             return;
@@ -420,6 +420,9 @@ impl Core {
             Command::Stored { peer, stream, upto, refusals } => self.outcome(peer, stream, upto, refusals),
             Command::Waiting { peer, stream, number, reason } => {
                 self.peer_waits(peer, stream, number, reason);
+                if let Some(own) = self.outbox.stream_mut(stream) {
+                    own.rewind(number);
+                }
             }
             Command::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
             Command::Forked { peer, stream } => self.forked(peer, stream),

@@ -13,12 +13,16 @@ use link::{Command, Declaration, StreamId};
 use sealing::{NodeId, Tag};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Streams a peer may have here: one a pair of apps, and one more each time it was set back in time.
 const STREAMS_PER_PEER_MAX: usize = 4_096;
 
 /// Refusals of a stream that its sender has not settled: twice its window, so that only one that never settles waits.
 const REFUSALS_PER_STREAM_MAX: usize = 2 * link::WINDOW_RECORDS;
+
+/// Sends there is room for when records that wait for room are asked for again: as many as one event may make.
+const ROOM_TO_GO_ON: usize = 4_096;
 
 /// Ranges kept of what is missing of a stream; more become one.
 const GAPS_PER_STREAM_MAX: usize = 64;
@@ -106,7 +110,7 @@ impl Core {
         let row = PostRow { order: posts.next_order(), request, answer };
         self.batch.change(rows::POSTS, rows::post_key(app, key), Some(rows::encode(&row)));
         posts.insert(key.to_owned(), row);
-        if let Some(oldest) = posts.evict() {
+        while let Some(oldest) = posts.evict() {
             self.batch.change(rows::POSTS, rows::post_key(app, &oldest), None);
         }
     }
@@ -115,13 +119,15 @@ impl Core {
     pub(crate) fn record(
         &mut self,
         peer: NodeId,
-        declaration: &Declaration,
+        declaration: &Arc<Declaration>,
         number: u64,
         tag: Tag,
         payload: &[u8],
     ) {
         let key = (peer, declaration.stream);
-        if !self.is_peer(peer) || self.inbox.get(&key).is_some_and(|inbound| inbound.forked) {
+        let known = self.inbox.get(&key);
+        let forked = known.and_then(|inbound| inbound.forked.as_ref());
+        if !self.is_peer(peer) || forked.is_some_and(|forked| Arc::ptr_eq(forked, declaration)) {
             return;
         }
         if !self.inbox.contains_key(&key) && self.streams_of(peer) >= STREAMS_PER_PEER_MAX {
@@ -131,7 +137,7 @@ impl Core {
         let fresh = || Inbound::new(&declaration.from_app, &declaration.to_app);
         let inbound = self.inbox.entry(key).or_insert_with(fresh);
         match inbound.heard.judge(declaration, number, tag) {
-            Verdict::Forked => return self.tell_forked(peer, declaration.stream),
+            Verdict::Forked => return self.tell_forked(peer, declaration),
             // Only the record at the number heard proves that the numbers below it are the same records. One above it
             // is out of turn behind one that waits, and comes again.
             Verdict::Duplicate if number != inbound.heard.number => return,
@@ -167,11 +173,13 @@ impl Core {
         };
         match self.event(to_app, Event::From { name, arguments, peer, app: from_app }) {
             Ok(_) => Taken::Applied,
-            Err(
-                error @ (EventError::NoSuchInput { .. }
-                | EventError::Shape { .. }
-                | EventError::NoRoom { .. }),
-            ) => Taken::Waits(error.to_string()),
+            Err(error @ EventError::NoRoom { .. }) => {
+                self.waits_for_room = true;
+                Taken::Waits(error.to_string())
+            }
+            Err(error @ (EventError::NoSuchInput { .. } | EventError::Shape { .. })) => {
+                Taken::Waits(error.to_string())
+            }
             Err(error @ (EventError::Refused { .. } | EventError::Budget { .. })) => {
                 Taken::Refused(cut_reason(error.to_string()))
             }
@@ -180,8 +188,13 @@ impl Core {
 
     fn heard(&mut self, key: (NodeId, StreamId), number: u64, tag: Tag, refusal: Option<String>) {
         if let Some(inbound) = self.inbox.get_mut(&key) {
+            if let Some(reason) = &refusal {
+                let row = rows::refusal_key(key.0, key.1, number);
+                self.batch.change(rows::REFUSALS, row, Some(rows::encode(reason)));
+            }
             inbound.heard.apply(number, tag, refusal);
             inbound.waiting = None;
+            inbound.forked = None;
             self.write_heard(key);
             self.batch.heard.insert(key);
         }
@@ -203,9 +216,10 @@ impl Core {
         self.batch.commands.push(Command::Waiting { peer, stream, number, reason });
     }
 
-    fn tell_forked(&mut self, peer: NodeId, stream: StreamId) {
+    fn tell_forked(&mut self, peer: NodeId, declaration: &Arc<Declaration>) {
+        let stream = declaration.stream;
         if let Some(inbound) = self.inbox.get_mut(&(peer, stream)) {
-            inbound.forked = true;
+            inbound.forked = Some(Arc::clone(declaration));
             let line = format!(
                 "{peer} was set back in time: its {} sends again under a new stream",
                 inbound.from_app
@@ -276,6 +290,7 @@ impl Core {
         let Some(route) = self.outbox.stream(stream).map(|own| own.route.clone()) else { return };
         self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
         self.batch.count_input();
+        self.ask_again_for_room();
         let Unsettled { output, arguments, .. } = &unsettled;
         let peer = route.peer;
         let event = match refusal {
@@ -286,6 +301,19 @@ impl Core {
             let app = route.from_app;
             self.notice(format!("{app}: the outcome of `{output}` to {peer} was not heard: {error}"));
         }
+    }
+
+    /// What waits because the outbox was full is asked for again once any event may send as much as it likes.
+    fn ask_again_for_room(&mut self) {
+        if !self.waits_for_room || self.outbox.room() < ROOM_TO_GO_ON {
+            return;
+        }
+        self.waits_for_room = false;
+        let apps = self.apps.keys().map(|app| Command::Ready { app: app.clone() });
+        self.batch.commands.extend(apps);
+        let me = self.me;
+        let own = self.outbox.iter().filter(|own| own.route.peer == me && own.waiting.is_some());
+        self.batch.streams.extend(own.map(|own| own.id));
     }
 
     /// Ends our stream: what is unsettled is refused, what is sent next begins a fresh one.
@@ -331,11 +359,19 @@ impl Core {
     pub(crate) fn peer_settled(&mut self, peer: NodeId, stream: StreamId, upto: u64) {
         let key = (peer, stream);
         if let Some(inbound) = self.inbox.get_mut(&key) {
-            let before = inbound.heard.refusals.len();
-            inbound.heard.settle(upto);
-            if inbound.heard.refusals.len() != before {
-                self.write_heard(key);
+            let forgotten: Vec<u64> =
+                inbound.heard.refusals.range(..=upto).map(|(number, _)| *number).collect();
+            if forgotten.is_empty() {
+                return;
             }
+            inbound.heard.settle(upto);
+            // A record may wait because there were too many refusals.
+            let waits = inbound.waiting.is_some().then(|| inbound.to_app.clone());
+            for number in forgotten {
+                self.batch.change(rows::REFUSALS, rows::refusal_key(peer, stream, number), None);
+            }
+            self.write_heard(key);
+            self.batch.commands.extend(waits.map(|app| Command::Ready { app }));
         }
     }
 

@@ -1,10 +1,11 @@
 //! The receiver's side: what was heard of every stream of every peer, never deleted with the peer or the app.
 
 use crate::rows::HeardRow;
-use link::StreamId;
 use link::ledger::Heard;
+use link::{Declaration, StreamId};
 use sealing::{NodeId, Tag};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What was heard of one stream.
 #[derive(Debug)]
@@ -19,8 +20,10 @@ pub struct Inbound {
     pub gaps: Vec<(u64, u64)>,
     /// Why the next record waits here; not kept over a restart, found again at its next arrival.
     pub waiting: Option<String>,
-    /// The sender was set back in time: nothing of this stream is applied in this process.
-    pub forked: bool,
+    /// The declaration under which the sender turned out to be set back in time: nothing that comes under it is applied.
+    /// Never kept over a restart, and another declaration is judged anew: a hello that somebody replays to a node whose
+    /// memo is lost looks like that too.
+    pub forked: Option<Arc<Declaration>>,
 }
 
 impl Inbound {
@@ -32,18 +35,14 @@ impl Inbound {
             to_app: to_app.to_owned(),
             gaps: Vec::new(),
             waiting: None,
-            forked: false,
+            forked: None,
         }
     }
 
-    /// The stream as its row says.
+    /// The stream as its row says; its refusals have rows of their own.
     pub fn restore(row: HeardRow) -> Inbound {
         Inbound {
-            heard: Heard {
-                number: row.number,
-                tag: Tag(row.tag),
-                refusals: row.refusals.into_iter().collect(),
-            },
+            heard: Heard { number: row.number, tag: Tag(row.tag), refusals: BTreeMap::new() },
             gaps: row.gaps,
             ..Inbound::new(&row.from_app, &row.to_app)
         }
@@ -54,7 +53,7 @@ impl Inbound {
         HeardRow {
             number: self.heard.number,
             tag: self.heard.tag.0,
-            refusals: self.heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect(),
+            settled: 0,
             from_app: self.from_app.clone(),
             to_app: self.to_app.clone(),
             gaps: self.gaps.clone(),

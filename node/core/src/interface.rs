@@ -60,6 +60,8 @@ pub enum Control {
     },
     /// End it: links, and unsettled sends as unknown.
     RemovePeer(NodeId),
+    /// Nothing but an answer: everything taken before is on disk and said by then.
+    Barrier,
     /// What waits and why.
     Status,
 }

@@ -59,9 +59,14 @@ pub struct Stream {
     unsettled: VecDeque<Unsettled>,
     /// Records up to this number are on disk.
     synced: u64,
+    /// The link was told that records up to this number are settled: its window counts from here. It is told after the
+    /// sync, so this may be behind `settled`.
+    released: u64,
     /// Records up to this number were handed to the link in this process.
     handed: u64,
     handed_bytes: usize,
+    /// Bytes of records `released + 1 ..= handed`.
+    handed_sizes: VecDeque<usize>,
     /// The link knows the stream.
     declared: bool,
     /// Why the next record waits, if the peer said so.
@@ -78,8 +83,10 @@ impl Stream {
             settled_tag,
             unsettled: VecDeque::new(),
             synced: settled,
+            released: settled,
             handed: settled,
             handed_bytes: 0,
+            handed_sizes: VecDeque::new(),
             declared: false,
             waiting: None,
         }
@@ -121,22 +128,42 @@ impl Stream {
         });
         self.declared |= declaration.is_some();
         let mut records = Vec::new();
-        while self.handed < self.synced && (self.handed - self.settled) < WINDOW_RECORDS as u64 {
+        while self.handed < self.synced && (self.handed - self.released) < WINDOW_RECORDS as u64 {
             let unsettled = &self.unsettled[(self.handed - self.settled) as usize];
             let payload = payload(&unsettled.output, &unsettled.arguments);
-            if self.handed > self.settled && self.handed_bytes + payload.len() > WINDOW_BYTES {
+            if self.handed > self.released && self.handed_bytes + payload.len() > WINDOW_BYTES {
                 break;
             }
             self.handed += 1;
             self.handed_bytes += payload.len();
+            self.handed_sizes.push_back(payload.len());
             records.push(Record { stream: self.id, number: self.handed, tag: unsettled.tag, payload });
         }
         (declaration, records)
     }
 
-    /// Every record up to `last` is on disk.
-    pub fn mark_synced(&mut self, last: u64) {
-        self.synced = self.synced.max(last.min(self.last()));
+    /// A batch is on disk in which the stream was at `mark`; the link was told so.
+    pub fn mark_synced(&mut self, mark: Mark) {
+        self.synced = self.synced.max(mark.last.min(self.last()));
+        while self.released < mark.settled {
+            self.released += 1;
+            self.handed_bytes -= self.handed_sizes.pop_front().unwrap_or_default();
+        }
+        self.handed = self.handed.max(self.released);
+    }
+
+    /// Where the stream is now.
+    pub fn mark(&self) -> Mark {
+        Mark { last: self.last(), settled: self.settled }
+    }
+
+    /// Record `number` was handed over and not taken: it is handed over again, and all behind it.
+    pub fn rewind(&mut self, number: u64) {
+        let kept = number.saturating_sub(1).max(self.settled).max(self.released);
+        while self.handed > kept {
+            self.handed -= 1;
+            self.handed_bytes -= self.handed_sizes.pop_back().unwrap_or_default();
+        }
     }
 
     /// Takes the oldest record, which now has its outcome.
@@ -145,11 +172,22 @@ impl Stream {
         self.settled += 1;
         self.settled_tag = unsettled.tag;
         self.synced = self.synced.max(self.settled);
-        self.handed = self.handed.max(self.settled);
-        let bytes = payload_bytes(&unsettled);
-        self.handed_bytes = self.handed_bytes.saturating_sub(bytes);
+        if self.handed < self.settled {
+            // It ended without having been handed over.
+            self.handed = self.settled;
+            self.handed_sizes.push_back(0);
+        }
         Some((self.settled, unsettled))
     }
+}
+
+/// Where a stream is at the end of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The highest number allocated.
+    pub last: u64,
+    /// Every number up to this one is settled.
+    pub settled: u64,
 }
 
 /// All streams of a node to its peers.
@@ -271,10 +309,6 @@ fn payload(output: &str, arguments: &[u8]) -> Arc<[u8]> {
     [&[length], name, arguments].concat().into()
 }
 
-fn payload_bytes(unsettled: &Unsettled) -> usize {
-    1 + unsettled.output.len() + unsettled.arguments.len()
-}
-
 /// The output's name and its arguments in a record that a peer sent; none if it is not laid out so.
 pub fn read_payload(payload: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = payload.split_first()?;
@@ -314,30 +348,48 @@ mod tests {
         (declaration.is_some(), records.iter().map(|record| record.number).collect())
     }
 
+    fn sync(outbox: &mut Outbox) {
+        let stream = stream(outbox);
+        stream.mark_synced(stream.mark());
+    }
+
     #[test]
     fn only_what_is_on_disk_is_handed_over_and_declared_once() {
         let mut outbox = filled(3, 10);
         assert_eq!(handed(&mut outbox), (false, vec![]));
-        stream(&mut outbox).mark_synced(2);
+        stream(&mut outbox).mark_synced(Mark { last: 2, settled: 0 });
         assert_eq!(handed(&mut outbox), (true, vec![1, 2]));
         assert_eq!(handed(&mut outbox), (false, vec![]));
-        stream(&mut outbox).mark_synced(3);
+        sync(&mut outbox);
         assert_eq!(handed(&mut outbox), (false, vec![3]));
     }
 
     #[test]
-    fn the_window_is_kept_in_records_and_in_bytes() {
-        let mut outbox = filled(WINDOW_RECORDS + 10, 10);
-        stream(&mut outbox).mark_synced(u64::MAX);
-        assert_eq!(handed(&mut outbox).1.len(), WINDOW_RECORDS);
-        outbox.settle_oldest(ID);
-        assert_eq!(handed(&mut outbox).1, vec![WINDOW_RECORDS as u64 + 1]);
+    fn the_window_is_kept_in_records_and_in_bytes_until_a_settling_is_on_disk() {
+        for (records, bytes, window) in
+            [(WINDOW_RECORDS + 10, 10, WINDOW_RECORDS as u64), (10, WINDOW_BYTES / 4, 3)]
+        {
+            let mut outbox = filled(records, bytes);
+            sync(&mut outbox);
+            assert_eq!(handed(&mut outbox).1.len() as u64, window);
+            outbox.settle_oldest(ID);
+            assert_eq!(handed(&mut outbox).1, vec![], "the link has not been told yet");
+            sync(&mut outbox);
+            assert_eq!(handed(&mut outbox).1, vec![window + 1]);
+        }
+    }
 
-        let mut outbox = filled(10, WINDOW_BYTES / 4);
-        stream(&mut outbox).mark_synced(u64::MAX);
-        assert_eq!(handed(&mut outbox).1, vec![1, 2, 3]);
+    #[test]
+    fn what_was_not_taken_is_handed_over_again() {
+        let mut outbox = filled(5, 10);
+        sync(&mut outbox);
+        assert_eq!(handed(&mut outbox).1.len(), 5);
         outbox.settle_oldest(ID);
-        assert_eq!(handed(&mut outbox).1, vec![4]);
+        sync(&mut outbox);
+        stream(&mut outbox).rewind(3);
+        assert_eq!(handed(&mut outbox).1, vec![3, 4, 5]);
+        stream(&mut outbox).rewind(1);
+        assert_eq!(handed(&mut outbox).1, vec![2, 3, 4, 5]);
     }
 
     #[test]

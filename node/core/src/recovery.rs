@@ -107,6 +107,13 @@ impl Recovery {
             .into_iter()
             .map(|(key, row)| (key, Inbound::restore(row)))
             .collect::<Inbox>();
+        for ((key, number), reason) in self.list::<String, _>(rows::REFUSALS, rows::read_refusal_key)? {
+            let inbound = core.inbox.get_mut(&key).ok_or_else(|| StartError::Row {
+                list: rows::REFUSALS,
+                what: "a refusal without its stream".to_owned(),
+            })?;
+            inbound.heard.refusals.insert(number, reason);
+        }
         core.posts = self.posts()?;
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
         core.now = clock.get(&()).copied().unwrap_or(i64::MIN).max(start.now);

@@ -18,6 +18,8 @@ pub const STREAMS: u64 = 3;
 pub const OUTBOX: u64 = 4;
 /// Numbers heard of peers' streams: [`heard_key`] to [`HeardRow`].
 pub const HEARD: u64 = 5;
+/// What apps refused of peers' streams and the sender has not settled: [`refusal_key`] to the reason.
+pub const REFUSALS: u64 = 8;
 /// Posts that carried an idempotency key: [`post_key`] to [`PostRow`].
 pub const POSTS: u64 = 6;
 /// One row, key empty: the time of the last batch in milliseconds since 1970, so that `now` never runs backward.
@@ -94,8 +96,8 @@ pub struct HeardRow {
     pub number: u64,
     /// The tag of that record.
     pub tag: [u8; 8],
-    /// Refusals that the sender has not settled yet.
-    pub refusals: Vec<(u64, String)>,
+    /// Refusals up to this number were forgotten, since the sender settled them.
+    pub settled: u64,
     /// The sending app.
     pub from_app: String,
     /// The receiving app.
@@ -140,6 +142,17 @@ pub fn heard_key(peer: NodeId, stream: StreamId) -> Vec<u8> {
 pub fn read_heard_key(key: &[u8]) -> Option<(NodeId, StreamId)> {
     let (peer, stream) = key.split_first_chunk::<32>()?;
     Some((NodeId(*peer), StreamId(stream.try_into().ok()?)))
+}
+
+/// Key of [`REFUSALS`].
+pub fn refusal_key(peer: NodeId, stream: StreamId, number: u64) -> Vec<u8> {
+    [&heard_key(peer, stream)[..], &number.to_be_bytes()].concat()
+}
+
+/// Reads a key of [`REFUSALS`].
+pub fn read_refusal_key(key: &[u8]) -> Option<((NodeId, StreamId), u64)> {
+    let (number, heard) = key.split_last_chunk::<8>().map(|(heard, number)| (number, heard))?;
+    Some((read_heard_key(heard)?, u64::from_be_bytes(*number)))
 }
 
 /// Key of [`POSTS`].
@@ -215,12 +228,12 @@ mod tests {
         let heard = HeardRow {
             number: 5,
             tag: [4; 8],
-            refusals: vec![(5, text("no"))],
+            settled: 3,
             from_app: text("a"),
             to_app: text("b"),
             gaps: vec![(1, 2)],
         };
-        check(&heard, "0504040404040404040105026e6f01610162010102");
+        check(&heard, "0504040404040404040301610162010102");
         check(
             &PostRow { order: 1, request: [5; 16], answer: Some(text("7")) },
             "0105050505050505050505050505050505010137",
@@ -238,6 +251,7 @@ mod tests {
             "records recover in the order of their numbers"
         );
         assert_eq!(read_heard_key(&heard_key(peer, stream)), Some((peer, stream)));
+        assert_eq!(read_refusal_key(&refusal_key(peer, stream, 7)), Some(((peer, stream), 7)));
         assert_eq!(read_post_key(&post_key("a", "k")), Some(("a".to_owned(), "k".to_owned())));
         assert_eq!(read_outbox_key(&[0; 23]), None);
         assert_eq!(read_heard_key(&[0; 47]), None);

@@ -149,7 +149,7 @@ impl Core {
                 refusals: inbound.heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect(),
                 waiting: inbound.waiting.clone(),
                 gaps: inbound.gaps.clone(),
-                forked: inbound.forked,
+                forked: inbound.forked.is_some(),
             })
             .collect()
     }

@@ -64,6 +64,8 @@ const NODES: usize = 2;
 const STORM: u64 = 20_000_000;
 /// Virtual microseconds until all must be settled once the faults ended: a few times the longest wait between probes.
 const CALM: u64 = 400_000_000;
+/// Posts at once: twice a window.
+const BURST: usize = 2 * link::WINDOW_RECORDS;
 /// The port at which others look for a node first.
 const USUAL_PORT: u16 = 999;
 
@@ -94,14 +96,39 @@ impl Chance {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
-    Datagram { to: SocketAddr, from: SocketAddr, bytes: Vec<u8> },
-    Synced { node: usize, life: u64 },
-    Wake { node: usize, life: u64 },
-    Post { node: usize },
-    Kill { node: usize, power: bool },
-    Backup { node: usize },
-    SetBack { node: usize },
-    Start { node: usize },
+    Datagram {
+        to: SocketAddr,
+        from: SocketAddr,
+        bytes: Vec<u8>,
+    },
+    Synced {
+        node: usize,
+        life: u64,
+    },
+    Wake {
+        node: usize,
+        life: u64,
+    },
+    Post {
+        node: usize,
+    },
+    /// Many at once: more than a window holds.
+    Burst {
+        node: usize,
+    },
+    Kill {
+        node: usize,
+        power: bool,
+    },
+    Backup {
+        node: usize,
+    },
+    SetBack {
+        node: usize,
+    },
+    Start {
+        node: usize,
+    },
 }
 
 struct Running {
@@ -129,7 +156,8 @@ struct Node {
 /// How often each fault was reached.
 type Reached = BTreeMap<&'static str, u64>;
 
-const FAULTS: [&str; 7] = ["lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused"];
+const FAULTS: [&str; 8] =
+    ["lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst"];
 
 struct World {
     seed: u64,
@@ -354,7 +382,14 @@ impl World {
             }
             Happening::Synced { node, life } => self.sync(node, life),
             Happening::Wake { node, life } => self.wake(node, life),
-            Happening::Post { node } => self.post(node),
+            Happening::Post { node } => self.post(node, None),
+            Happening::Burst { node } => {
+                let to = self.chance.below(NODES as u64) as usize;
+                self.reach("burst");
+                for _ in 0..BURST {
+                    self.post(node, Some(to));
+                }
+            }
             Happening::Kill { node, power } => self.kill(node, power),
             Happening::Backup { node } => self.nodes[node].backup = Some(self.copy_of_folder(node)),
             Happening::SetBack { node } => self.set_back(node),
@@ -401,8 +436,8 @@ impl World {
         self.carry_out(node);
     }
 
-    fn post(&mut self, node: usize) {
-        let to = self.chance.below(NODES as u64) as usize;
+    fn post(&mut self, node: usize, to: Option<usize>) {
+        let to = to.unwrap_or_else(|| self.chance.below(NODES as u64) as usize);
         let to = self.nodes[to].identity.id();
         let this = &mut self.nodes[node];
         if this.running.is_none() {
@@ -420,8 +455,11 @@ impl World {
             by: "local".to_owned(),
             idempotency_key: None,
         };
-        self.handle(node, Input::Post(post));
-        self.carry_out(node);
+        // As the process around it does, posts wait while the batch is full: here they are not taken.
+        if this.running.as_ref().is_some_and(|running| running.core.has_room()) {
+            self.handle(node, Input::Post(post));
+            self.carry_out(node);
+        }
     }
 
     fn kill(&mut self, node: usize, power: bool) {
@@ -446,6 +484,10 @@ impl World {
             for _ in 0..25 {
                 let at = self.chance.below(STORM);
                 self.plan(at, Happening::Post { node });
+            }
+            if self.chance.one_in(4) {
+                let at = self.chance.below(STORM);
+                self.plan(at, Happening::Burst { node });
             }
             for _ in 0..self.chance.below(6) {
                 let (at, power) = (self.chance.below(STORM), self.chance.one_in(2));
