@@ -13,6 +13,7 @@ pub mod diagnostics;
 pub mod explain;
 pub mod format;
 pub mod module;
+pub mod outline;
 mod syntax;
 pub mod value;
 

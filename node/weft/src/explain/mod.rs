@@ -82,9 +82,9 @@ mod tests {
                 wrong.push_str(&format!("{} has no page in src/explain/pages.md\n", code.text()));
                 continue;
             };
-            let said = compile(page.wrong, "wrong.weft").map(|_| Vec::new()).unwrap_or_else(|said| {
-                said.iter().map(|one| one.code.text()).collect()
-            });
+            let said = compile(page.wrong, "wrong.weft")
+                .map(|_| Vec::new())
+                .unwrap_or_else(|said| said.iter().map(|one| one.code.text()).collect());
             if said.is_empty() || said.iter().any(|one| *one != code.text()) {
                 wrong.push_str(&format!("{}: what is wrong gives {said:?}\n{}\n", code.text(), page.wrong));
             }
@@ -109,7 +109,10 @@ mod tests {
         };
         check("W0203", "there is no code `W0203`; did you mean W0003 (a number that is too large)?");
         check("hello", "there is no code `hello`");
-        check("", "there is no code ``; did you mean W0001 (a character that no word of the language begins with)?");
+        check(
+            "",
+            "there is no code ``; did you mean W0001 (a character that no word of the language begins with)?",
+        );
     }
 
     #[test]
