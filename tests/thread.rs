@@ -85,10 +85,9 @@ fn a_hundred_lines_both_ways_while_each_node_is_killed_ten_times() {
     }
     let recording = std::fs::read(demo.recording()).expect("the recording is a file");
     assert!(recording.len() > LINES * 2 * WORD.len(), "the recording has what passed: {}", recording.len());
-    for word in [WORD, "saw", "number", "messenger", "say"] {
+    for word in [WORD, "number", "messenger", "progress"] {
         let found = recording.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()));
-        // A word of three letters turns up by chance in so many sealed bytes.
-        assert!(!found || word.len() < 5, "the recording has the word {word:?} in it");
+        assert!(!found, "the recording has the word {word:?} in it");
     }
     assert!(demo.end().success(), "the demo ends well");
 }

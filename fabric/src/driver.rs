@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use link::command::Command;
-use link::{Effect, Endpoint, Peer, NotTaken};
+use link::{Effect, Endpoint, NotTaken, Peer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use sealing::{Card, Identity, Run};

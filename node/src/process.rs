@@ -49,8 +49,8 @@ pub struct Ready {
     pub apps: Vec<String>,
     /// What to give to somebody who is to add it as a peer.
     pub ticket: Ticket,
-    /// Bytes of a torn end of the log that a crash left and this start cut: they were never acknowledged.
-    pub cut: Option<String>,
+    /// What this start found and mended in the log, for people.
+    pub notices: Vec<String>,
 }
 
 /// Why a node does not start, or stopped.
@@ -179,7 +179,7 @@ impl Node {
                 card_hash: card.hash(),
                 addresses: fabric::addresses::reachable(local),
             },
-            cut: opened.cut.map(|cut| cut.to_string()),
+            notices: notices(&opened),
         };
         let service = Service::new(&ready, control.token, ports.clone(), board);
         let (stop_http, stopping) = oneshot::channel::<()>();
@@ -278,8 +278,26 @@ pub(crate) fn open(
     let [random, seed] = [entropy()?, entropy()?];
     let mut run = Run { counter: opened.run, random: [0; 16] };
     run.random.copy_from_slice(&random[..16]);
-    let start = Start { me, run, entropy: seed, now: crate::clock::now(), synced: opened.synced, apps };
+    let start = Start {
+        me,
+        run,
+        entropy: seed,
+        now: crate::clock::now(),
+        synced: opened.synced,
+        apps,
+        notices: notices(&opened),
+    };
     Ok((log, opened, recovery.start(start)?))
+}
+
+/// What a person should know of how the log was found.
+fn notices(opened: &Opened) -> Vec<String> {
+    let torn = |cut| {
+        format!("a crash had left a torn end of the log; none of it was acknowledged, and it is cut: {cut}")
+    };
+    let rotten =
+        |cut| format!("unused bytes of the log had changed and were cleared; the disk may be failing: {cut}");
+    opened.cut.iter().map(torn).chain(opened.mended.iter().map(rotten)).collect()
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, NodeError> {

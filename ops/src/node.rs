@@ -20,8 +20,8 @@ pub async fn run(arguments: NodeArguments, output: &mut Output) -> anyhow::Resul
     }
     let NodeArguments { dir, apps, http, fabric, .. } = arguments;
     let mut node = Node::start(Config { dir, apps, http, fabric }).await?;
-    if let Some(cut) = &node.ready().cut {
-        output.note(&format!("a crash had left a torn end, which was never acknowledged and is cut: {cut}"));
+    for notice in &node.ready().notices {
+        output.note(notice);
     }
     let said = output.say(|| for_people(node.ready()), || for_programs(node.ready()));
     if said.is_ok() {

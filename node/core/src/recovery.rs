@@ -75,6 +75,8 @@ pub struct Start {
     pub synced: Synced,
     /// The apps to run.
     pub apps: Vec<Source>,
+    /// What people should know of how the log was found.
+    pub notices: Vec<String>,
 }
 
 /// The rows of a log while they are read.
@@ -97,7 +99,7 @@ impl Recovery {
     ///
     /// # Errors
     /// A row that does not read, an app whose state changed its shape.
-    pub fn start(mut self, start: Start) -> Result<Core, StartError> {
+    pub fn start(mut self, mut start: Start) -> Result<Core, StartError> {
         let known = self.list::<AppRow, _>(rows::APPS, |key| String::from_utf8(key.to_vec()).ok())?;
         let mut core = Core::empty(&start);
         core.peers = self.list::<PeerRow, _>(rows::PEERS, |key| Some(NodeId(key.try_into().ok()?)))?;
@@ -116,6 +118,7 @@ impl Recovery {
         }
         core.posts = self.posts()?;
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
+        core.notices = std::mem::take(&mut start.notices).into();
         core.now = clock.get(&()).copied().unwrap_or(i64::MIN).max(start.now);
         self.install(&mut core, known, start)?;
         core.begin();

@@ -7,6 +7,7 @@
 #![allow(
     clippy::print_stderr,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "a test says what it did, and is told which seeds"
 )]
 
@@ -256,7 +257,15 @@ impl World {
         let run = Run { counter: opened.run, random: self.chance.bytes() };
         let identity = Arc::clone(&self.nodes[node].identity);
         let me = identity.id();
-        let start = Start { me, run, entropy: self.chance.bytes(), now: 0, synced: opened.synced, apps };
+        let start = Start {
+            me,
+            run,
+            entropy: self.chance.bytes(),
+            now: 0,
+            synced: opened.synced,
+            apps,
+            notices: Vec::new(),
+        };
         let core = recovery.start(start).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let card = identity.card(1);
         let endpoint = Endpoint::new(Config { identity, card, run, entropy: self.chance.bytes() });
