@@ -10,6 +10,7 @@
 mod check;
 pub mod code;
 pub mod diagnostics;
+pub mod document;
 pub mod explain;
 pub mod format;
 pub mod module;
