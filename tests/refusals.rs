@@ -218,6 +218,58 @@ fn a_state_of_another_shape_is_refused_and_the_old_source_still_runs() {
     drop(RunningNode::start(folder.path(), "node", "notes.weft"));
 }
 
+/// The files of a node's log.
+fn log_files(folder: &Path, dir: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder.join(dir)).expect("the folder is there");
+    let paths = entries.map(|entry| entry.expect("it can be listed").path());
+    paths
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-")))
+        .collect()
+}
+
+#[test]
+fn a_log_that_is_gone_or_another_nodes_is_not_taken_for_a_new_one() {
+    let folder = workplace();
+    for dir in ["one", "two"] {
+        let node = RunningNode::start(folder.path(), dir, "notes.weft");
+        let answer = node.http().post("/notes/note", &json!({ "text": dir }), None);
+        assert_eq!(answer, Ok((200, json!({ "answer": 1 }))));
+    }
+    let [one, two] = ["one", "two"].map(|dir| log_files(folder.path(), dir).remove(0));
+    let aside = folder.path().join("aside");
+    let start = |words: &str| {
+        let arguments = ["node", "--dir", "one", "--app", "notes.weft", "--http", "127.0.0.1:0"];
+        let output = output(folder.path(), &arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(words), "{error}");
+    };
+    std::fs::rename(&one, &aside).expect("it is moved");
+    start("this node's log is gone");
+    std::fs::copy(&two, &one).expect("it is copied");
+    std::fs::set_permissions(&one, std::fs::Permissions::from_mode(0o600)).expect("its mode is set");
+    start("the log is another node's");
+    std::fs::rename(&aside, &one).expect("it is moved back");
+    let node = RunningNode::start(folder.path(), "one", "notes.weft");
+    assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1, "text": "one" }])));
+}
+
+#[test]
+fn rows_of_an_app_that_does_not_run_are_kept_and_named() {
+    let folder = workplace();
+    std::fs::write(folder.path().join("other.weft"), "app other\n\nview one = 1\n").expect("it is written");
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    assert!(node.http().post("/notes/note", &json!({ "text": "kept" }), None).is_ok());
+    drop(node);
+    let node = RunningNode::start(folder.path(), "node", "other.weft");
+    let status = output(folder.path(), &["status", "--dir", "node", "--json"]);
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(status.contains("rows of the app notes are kept here"), "{status}");
+    drop(node);
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1, "text": "kept" }])));
+}
+
 #[test]
 fn noise_and_strangers_change_nothing_and_are_shown() {
     let demo = Demo::start(&[]);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use store::{Folder, Storage, write_whole};
+use store::{Change, Folder, Log, Opened, Storage, write_whole};
 use zeroize::Zeroizing;
 
 /// The node's keys: losing this file is losing the node.
@@ -34,6 +34,8 @@ pub struct ControlFile {
     pub token: String,
     /// The process.
     pub pid: u32,
+    /// Which log the folder has, in hex: a log that is gone, or another node's, is found out at the next start.
+    pub log: String,
 }
 
 impl ControlFile {
@@ -41,9 +43,9 @@ impl ControlFile {
     ///
     /// # Errors
     /// No random bytes.
-    pub fn new(http: SocketAddr, fabric: SocketAddr) -> Result<ControlFile, NodeError> {
-        let token = entropy()?.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(ControlFile { http, fabric, token, pid: std::process::id() })
+    pub fn new(http: SocketAddr, fabric: SocketAddr, log_id: [u8; 16]) -> Result<ControlFile, NodeError> {
+        let (token, log) = (hex(&entropy()?), hex(&log_id));
+        Ok(ControlFile { http, fabric, token, pid: std::process::id(), log })
     }
 
     /// The file in a folder as the last start wrote it.
@@ -61,6 +63,41 @@ impl ControlFile {
     }
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a folder is a node's: it has an identity.
+pub fn is_nodes(folder: &Path) -> bool {
+    folder.join(IDENTITY).exists()
+}
+
+/// Opens the folder's log, which is the one that its last start had.
+///
+/// # Errors
+/// The log is gone, or another node's; all that [`Log::open`] can say.
+pub fn open_log(
+    mut folder: Folder,
+    restore: &mut dyn FnMut(Change),
+) -> Result<(Log<Folder>, Opened), NodeError> {
+    let path = folder.path().to_owned();
+    let before = ControlFile::read(&path).map(|control| control.log);
+    if before.is_some() && !has_log(&mut folder)? {
+        return Err(NodeError::NoLog { path });
+    }
+    let (log, opened) = Log::open(folder, entropy()?, restore)?;
+    match before {
+        Some(before) if before != hex(&opened.log_id) => Err(NodeError::OtherLog { path }),
+        _ => Ok((log, opened)),
+    }
+}
+
+fn has_log(folder: &mut Folder) -> Result<bool, NodeError> {
+    let path = folder.path().to_owned();
+    let names = folder.list().map_err(|error| NodeError::Identity { path, what: error.to_string() })?;
+    Ok(names.iter().any(|name| store::is_segment(name)))
+}
+
 /// The folder's identity; a folder that never was a node's gets a new one.
 ///
 /// # Errors
@@ -75,6 +112,9 @@ pub fn identity(folder: &mut Folder) -> Result<Identity, NodeError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return new_identity(folder),
         Err(error) => return Err(damaged(folder, &error.to_string())),
     };
+    if bytes.is_empty() {
+        return Err(damaged(folder, "it is empty"));
+    }
     if bytes.len() != IDENTITY_BYTES || !bytes.starts_with(IDENTITY_MAGIC) {
         return Err(damaged(folder, "it is not an identity of version 1"));
     }
@@ -87,10 +127,7 @@ pub fn identity(folder: &mut Folder) -> Result<Identity, NodeError> {
 }
 
 fn new_identity(folder: &mut Folder) -> Result<Identity, NodeError> {
-    let names = folder
-        .list()
-        .map_err(|error| NodeError::Identity { path: folder.path().to_owned(), what: error.to_string() })?;
-    if names.iter().any(|name| store::is_segment(name)) {
+    if has_log(folder)? {
         return Err(NodeError::Identity {
             path: folder.path().join(IDENTITY),
             what: "it is missing, though the folder has a log".to_owned(),

@@ -5,12 +5,15 @@ use crate::process::{CARD_SEQUENCE, NodeError, open};
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
 use sealing::{Identity, NodeId, Ticket};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::{Folder, Log};
 
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
+    /// The folder is no node's.
+    #[error("{} is no node's folder: `selvedge node` or `selvedge id` make one", .0.display())]
+    NoNode(PathBuf),
     /// The folder cannot be opened.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -64,6 +67,9 @@ pub fn status(dir: &Path) -> Result<Value, OfflineError> {
 }
 
 fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {
+    if !folder::is_nodes(dir) {
+        return Err(OfflineError::NoNode(dir.to_owned()));
+    }
     let mut folder = Folder::open(dir).map_err(NodeError::from)?;
     let identity: Identity = folder::identity(&mut folder)?;
     let (mut log, _, mut core) = open(folder, identity.id(), Vec::new())?;

@@ -100,6 +100,18 @@ pub enum NodeError {
         /// What is wrong with it.
         what: String,
     },
+    /// The folder was a node's, and its log is gone.
+    #[error("{}: this node's log is gone (the files log-*), and with it its apps' rows, its peers and what it heard of them. Put the files back. Without them begin a new node in a new folder: with this one's identity its peers would take it for the old one", path.display())]
+    NoLog {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The log is not the one of this node's last start.
+    #[error("{}: the log is another node's, or another copy's, than the last start here had. Put back the files that belong together; if they do, remove control.json", path.display())]
+    OtherLog {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The system gives no random bytes.
     #[error("the system gives no random bytes: {0}")]
     Entropy(getrandom::Error),
@@ -141,10 +153,10 @@ impl Node {
             listener.local_addr().map_err(|source| NodeError::Http { address: config.http, source })?;
         let socket = folder::bind_fabric(&path, config.fabric)?;
         let local = fabric::local_address(&socket)?;
-        let control = folder::ControlFile::new(http, local)?;
-        control.write(&mut folder)?;
 
-        let (log, opened, core) = open(folder, identity.id(), apps)?;
+        let (mut log, opened, core) = open(folder, identity.id(), apps)?;
+        let control = folder::ControlFile::new(http, local, opened.log_id)?;
+        control.write(log.storage())?;
         let run = core.run();
         let board = Arc::new(Board::new(&names));
         let (fault_teller, fault) = watch::channel(None);
@@ -274,7 +286,7 @@ pub(crate) fn open(
     apps: Vec<Source>,
 ) -> Result<(Log<Folder>, Opened, Core), NodeError> {
     let mut recovery = Recovery::default();
-    let (log, opened) = Log::open(folder, entropy()?, &mut |change| recovery.change(change))?;
+    let (log, opened) = folder::open_log(folder, &mut |change| recovery.change(change))?;
     let [random, seed] = [entropy()?, entropy()?];
     let mut run = Run { counter: opened.run, random: [0; 16] };
     run.random.copy_from_slice(&random[..16]);

@@ -356,10 +356,10 @@ mod tests {
     #[test]
     fn only_what_is_on_disk_is_handed_over_and_declared_once() {
         let mut outbox = filled(3, 10);
-        assert_eq!(handed(&mut outbox), (false, vec![]));
+        assert_eq!(handed(&mut outbox), (false, Vec::new()));
         stream(&mut outbox).mark_synced(Mark { last: 2, settled: 0 });
         assert_eq!(handed(&mut outbox), (true, vec![1, 2]));
-        assert_eq!(handed(&mut outbox), (false, vec![]));
+        assert_eq!(handed(&mut outbox), (false, Vec::new()));
         sync(&mut outbox);
         assert_eq!(handed(&mut outbox), (false, vec![3]));
     }
@@ -373,7 +373,7 @@ mod tests {
             sync(&mut outbox);
             assert_eq!(handed(&mut outbox).1.len() as u64, window);
             outbox.settle_oldest(ID);
-            assert_eq!(handed(&mut outbox).1, vec![], "the link has not been told yet");
+            assert!(handed(&mut outbox).1.is_empty(), "the link has not been told yet");
             sync(&mut outbox);
             assert_eq!(handed(&mut outbox).1, vec![window + 1]);
         }

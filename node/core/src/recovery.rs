@@ -32,8 +32,9 @@ pub enum StartError {
     },
     /// The app's state has another shape than its rows.
     #[error(
-        "{app}: its state has another shape than the rows kept in this folder. Changing the shape of an app that has \
-         rows is not in this version: start it with the source it had, or in a new folder.\n  kept: {kept}\n  new:  {new}"
+        "{app}: its state has another shape than the rows kept in this folder:\n{}Changing the shape of an app that has \
+         rows is not in this version: start it with the source it had, or in a new folder",
+        difference(kept, new)
     )]
     Shape {
         /// The app.
@@ -49,6 +50,15 @@ pub enum StartError {
     /// Too many apps.
     #[error("this folder has known {APPS_MAX} apps, the most there can be")]
     TooManyApps,
+}
+
+/// The lines that only one of two shapes has.
+fn difference(kept: &str, new: &str) -> String {
+    let only = |here: &str, there: &str, sign: &str| -> String {
+        let lines = here.lines().filter(|line| !there.lines().any(|other| other == *line));
+        lines.map(|line| format!("  {sign} {line}\n")).collect()
+    };
+    only(kept, new, "kept:") + &only(new, kept, "new: ")
 }
 
 /// An app to run: its source and what it compiled to.
@@ -120,15 +130,28 @@ impl Recovery {
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
         core.notices = std::mem::take(&mut start.notices).into();
         core.now = clock.get(&()).copied().unwrap_or(i64::MIN).max(start.now);
-        self.install(&mut core, known, start)?;
+        self.install(&mut core, &known, start)?;
+        self.name_absent(&mut core, &known);
         core.begin();
         Ok(core)
+    }
+
+    /// Apps that do not run now, though rows of theirs are kept: nothing is lost, and people are told.
+    fn name_absent(&self, core: &mut Core, known: &BTreeMap<String, AppRow>) {
+        for (name, row) in known {
+            let own = rows::app_list(row.number, 0)..=rows::app_list(row.number, u32::MAX);
+            if !core.apps.contains_key(name) && self.rows.range(own).any(|(_, rows)| !rows.is_empty()) {
+                core.notice(format!(
+                    "rows of the app {name} are kept here, and it does not run: add its file with --app"
+                ));
+            }
+        }
     }
 
     fn install(
         &mut self,
         core: &mut Core,
-        known: BTreeMap<String, AppRow>,
+        known: &BTreeMap<String, AppRow>,
         start: Start,
     ) -> Result<(), StartError> {
         let mut next = known.values().map(|row| row.number + 1).max().unwrap_or(1);
