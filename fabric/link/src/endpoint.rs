@@ -19,12 +19,12 @@ use crate::effect::{Effect, PeerStatus};
 use crate::greet::NOT_A_PEER;
 use crate::hello::{Piece, Reassembly};
 use crate::limits::{
-    HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND, HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX,
-    STRANGERS_PER_SECOND,
+    GREETINGS_PER_SECOND, HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND, HINTS_PER_SECOND,
+    KNOWN_ADDRESSES_MAX, STRANGERS_PER_SECOND,
 };
 use crate::link::{Call, Link};
 use crate::receive::Arrival;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The links of one node.
 pub struct Endpoint {
@@ -44,6 +44,8 @@ pub struct Endpoint {
     hellos_of_others: Bucket,
     hints: Bucket,
     strangers: Bucket,
+    /// When the next peer without a root may be greeted.
+    next_greeting: Time,
 }
 
 impl Endpoint {
@@ -63,6 +65,7 @@ impl Endpoint {
             hellos_of_others: Bucket::per_second(HELLOS_OF_OTHERS_PER_SECOND),
             hints: Bucket::per_second(HINTS_PER_SECOND),
             strangers: Bucket::per_second(STRANGERS_PER_SECOND),
+            next_greeting: Time(0),
         }
     }
 
@@ -131,10 +134,17 @@ impl Endpoint {
             }
             self.links.insert(node, link);
         }
-        self.with(now, node, |link, call| {
+        let slot = self.next_greeting.max(now);
+        let queued = self.with(now, node, |link, call| {
             link.update(&peer, call.now);
+            // Until it is met it is greeted, in its turn if there is no root to hail under.
+            let queued = !link.hail_wanted && link.greet_at(slot);
             link.pump(call);
+            queued
         });
+        if queued == Some(true) {
+            self.next_greeting = slot + Span(1_000_000 / GREETINGS_PER_SECOND);
+        }
     }
 
     /// Ends the link to a peer at once and forgets it.

@@ -10,10 +10,14 @@ use crate::datagram::{self, HELLO_PIECE_BYTES};
 use crate::effect::{DownReason, Effect, PeerState};
 use crate::frame::{self, Frame};
 use crate::hello::{Retry, Said, key_of};
-use crate::limits::{ANSWER_INTERVAL_INITIAL, HELLO_PIECES_MAX, IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE};
+use crate::limits::{
+    ANSWER_INTERVAL_INITIAL, DECLINED_INTERVAL_LONG, GREETING_INTERVAL_LONG, HELLO_PIECES_MAX,
+    IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE,
+};
 use crate::link::{CachedAnswer, Call, Link, Which};
 use crate::recovery::Content;
 use crate::session::{Session, Standing};
+use crate::time::Time;
 
 /// Bytes of first frames that a hello has room for.
 const FIRST_FRAMES_BYTES: usize = HELLO_PIECES_MAX * HELLO_PIECE_BYTES - HELLO_OVERHEAD_BYTES;
@@ -54,7 +58,7 @@ impl Link {
             seal_hello(&call.me.identity, &call.me.run, self.hello_sequence, &card, &first_frames, call.rng);
         let key = key_of(&bytes);
         let datagrams = datagram::hello(key, &bytes);
-        self.said = Some(Said { key, datagrams, pending, retry, times, is_second });
+        self.said = Some(Said { key, datagrams, pending, retry, times, is_second, is_declined: false });
         self.on_hello_timeout(call);
     }
 
@@ -72,21 +76,74 @@ impl Link {
         frames
     }
 
+    /// Whether there is a way to greet the peer: by a hail under a root of the memo, or by a hello.
+    fn can_be_greeted(&self) -> bool {
+        let card_to_be_had = self.card.is_some() || self.card_hash.is_some();
+        self.path.address().is_some() && (self.speaking().is_some() || card_to_be_had)
+    }
+
+    /// A peer that was not met in this process is to be greeted at this time, unless that is under way. Returns whether
+    /// it will be.
+    pub(crate) fn greet_at(&mut self, at: Time) -> bool {
+        let queued = !self.was_met && self.can_be_greeted() && !self.is_greeting();
+        if queued {
+            self.greet_at = Some(at);
+        }
+        queued
+    }
+
+    /// Whether something goes on until it is answered.
+    fn is_greeting(&self) -> bool {
+        self.greet_at.is_some()
+            || self.said.is_some()
+            || self.fetch.is_some()
+            || self.hail_in_flight.is_some()
+            || self.conversation.recovery.is_waiting()
+    }
+
+    pub(crate) fn on_greeting_timeout(&mut self, now: Time) {
+        if self.greet_at.take_if(|at| *at <= now).is_none() || self.was_met || self.is_greeting() {
+            return;
+        }
+        match self.speaker().map(|session| session.standing) {
+            Some(Standing::Hailing) => self.hail_wanted = true,
+            _ => self.hello_wanted = true,
+        }
+    }
+
+    /// Nothing ends the greeting but that the peer is met; and what waits here waits for no long interval.
+    pub(crate) fn keep_greeting(&mut self, now: Time) {
+        if self.was_met {
+            self.greet_at = None;
+        } else {
+            self.greet_at(now + ANSWER_INTERVAL_INITIAL);
+        }
+        if !self.is_idle() {
+            let said = self.said.as_mut().filter(|said| !said.is_declined).map(|said| &mut said.retry);
+            let fetch = self.fetch.as_mut().map(|fetch| &mut fetch.retry);
+            [said, fetch].into_iter().flatten().for_each(|retry| retry.hasten(now));
+        }
+    }
+
     /// Sends the hello again if it is time.
     pub(crate) fn on_hello_timeout(&mut self, call: &mut Call<'_>) {
-        let idle = !self.has_work() && self.said_contents.is_empty();
+        let idle = self.is_idle();
         let speaking = self.speaking().is_some();
         let Some(said) = &mut self.said else { return };
         if said.retry.at > call.now {
             return;
         }
-        if idle && speaking && said.times >= IDLE_HELLOS_MAX {
+        if idle && speaking && self.was_met && said.times >= IDLE_HELLOS_MAX {
             self.said = None;
             return;
         }
         let unanswered = said.times;
         said.times = said.times.saturating_add(1);
-        said.retry.sent(call.now);
+        match (said.is_declined, idle) {
+            (true, _) => said.retry.sent_idly(call.now, DECLINED_INTERVAL_LONG),
+            (false, true) => said.retry.sent_idly(call.now, GREETING_INTERVAL_LONG),
+            (false, false) => said.retry.sent(call.now),
+        }
         let lost = !speaking || self.conversation.recovery.probes() >= PROBES_BEFORE_CHANGE;
         if unanswered >= PROBES_BEFORE_CHANGE && lost {
             self.path.rotate();
@@ -100,9 +157,14 @@ impl Link {
     }
 
     pub(crate) fn on_fetch_timeout(&mut self, call: &mut Call<'_>) {
+        let idle = self.is_idle();
         let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.retry.at <= call.now) else { return };
         let unanswered = fetch.retry.count;
-        fetch.retry.sent(call.now);
+        if idle {
+            fetch.retry.sent_idly(call.now, GREETING_INTERVAL_LONG);
+        } else {
+            fetch.retry.sent(call.now);
+        }
         if unanswered >= PROBES_BEFORE_CHANGE {
             self.path.rotate();
             self.down(DownReason::Silent, call.effects);
@@ -124,6 +186,7 @@ impl Link {
         let Some(fetch) = &mut self.fetch else { return };
         let Some(card) = fetch.take(hash, index, count, piece) else { return };
         self.fetch = None;
+        self.hello_wanted |= !self.was_met;
         self.card = Some(card.clone());
         call.effects.push(Effect::Card { peer: self.node, card });
         self.pump(call);
@@ -218,11 +281,12 @@ impl Link {
 
     /// An answer to the hello that this node said.
     pub(crate) fn on_answer(&mut self, key: [u8; 8], bytes: &[u8], from: SocketAddr, call: &mut Call<'_>) {
-        let Some(said) = self.said.as_ref().filter(|said| said.key == key) else { return };
+        let Some(said) = self.said.as_mut().filter(|said| said.key == key) else { return };
         match said.pending.open_answer(bytes) {
             Err(_) => {}
             Ok(Answer::Declined { reason: BEHIND }) => self.on_behind(call),
             Ok(Answer::Declined { .. }) => {
+                said.is_declined = true;
                 self.last_heard = Some(call.now);
                 self.set_state(PeerState::Declined, call.effects);
             }

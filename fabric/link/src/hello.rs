@@ -7,8 +7,11 @@ use sealing::hello::HelloPending;
 use sha2::{Digest, Sha256};
 
 use crate::datagram::HELLO_PIECE_BYTES;
-use crate::limits::{ANSWER_INTERVAL_INITIAL, HELLO_PIECES_MAX, PROBE_INTERVAL_MAX, REASSEMBLY_ENTRIES_MAX};
-use crate::time::Time;
+use crate::limits::{
+    ANSWER_INTERVAL_INITIAL, GREETINGS_BEFORE_LONG, HELLO_PIECES_MAX, PROBE_INTERVAL_MAX,
+    REASSEMBLY_ENTRIES_MAX,
+};
+use crate::time::{Span, Time};
 
 /// The first bytes of the hash of a hello, by which its pieces and its answer find it.
 pub(crate) fn key_of(hello: &[u8]) -> [u8; 8] {
@@ -28,6 +31,8 @@ pub(crate) struct Said {
     pub(crate) times: u32,
     /// It stands for one that the peer had heard before.
     pub(crate) is_second: bool,
+    /// The peer answered that it has not added this node.
+    pub(crate) is_declined: bool,
 }
 
 impl Said {
@@ -43,12 +48,14 @@ pub(crate) struct Retry {
     pub(crate) at: Time,
     /// Times it was sent.
     pub(crate) count: u32,
+    /// It waits longer than anything waits for which somebody waits.
+    is_long: bool,
 }
 
 impl Retry {
     /// Due at once.
     pub(crate) fn due(now: Time) -> Retry {
-        Retry { at: now, count: 0 }
+        Retry { at: now, count: 0, is_long: false }
     }
 
     /// Due after the first wait.
@@ -63,11 +70,30 @@ impl Retry {
         let wait = ANSWER_INTERVAL_INITIAL.times(1 << self.count.min(10)).min(PROBE_INTERVAL_MAX);
         self.count = self.count.saturating_add(1);
         self.at = now + wait;
+        self.is_long = false;
+    }
+
+    /// It was sent now and nobody waits for it: once it was sent often, it has time.
+    pub(crate) fn sent_idly(&mut self, now: Time, long: Span) {
+        self.sent(now);
+        if self.count > GREETINGS_BEFORE_LONG {
+            self.at = now + long;
+            self.is_long = true;
+        }
+    }
+
+    /// Somebody waits for it now.
+    pub(crate) fn hasten(&mut self, now: Time) {
+        if self.is_long {
+            self.at = now;
+            self.is_long = false;
+        }
     }
 
     /// The peer was heard in some way: the backoff starts anew, and the next time is no later than its first wait.
     pub(crate) fn heard(&mut self, now: Time) {
         self.count = self.count.min(1);
+        self.is_long = false;
         self.at = self.at.min(now + ANSWER_INTERVAL_INITIAL);
     }
 }

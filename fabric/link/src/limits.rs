@@ -116,7 +116,21 @@ pub const CARD_PIECES_MAX: usize = 2;
 /// Time between two hails that datagrams which do not open may cause on a link.
 pub const PROVOKED_HAIL_INTERVAL: Span = Span::milliseconds(100);
 
-/// Times that a hello is said for which nothing waits, before it is given up.
+/// Hellos a second that are begun because a node started, or was given a peer: sealing them is a twentieth of a core, and
+/// fewer than [`HELLOS_OF_PEERS_PER_SECOND`] of a receiver. What has records to say does not wait for its turn.
+pub const GREETINGS_PER_SECOND: u64 = 200;
+
+/// Unanswered greetings after which only [`GREETING_INTERVAL_LONG`] is left: five minutes after the first one.
+pub const GREETINGS_BEFORE_LONG: u32 = 10;
+
+/// The longest time between two greetings of a peer for which nothing waits here: ten thousand peers that are away cost
+/// seventeen datagrams a second, and one that comes back greets by itself.
+pub const GREETING_INTERVAL_LONG: Span = Span::seconds(600);
+
+/// The longest time between two hellos to a peer that declines: once it adds this node, it greets by itself.
+pub const DECLINED_INTERVAL_LONG: Span = Span::seconds(3_600);
+
+/// Times that a hello is said to a peer that answered, and for which nothing waits, before it is given up.
 pub const IDLE_HELLOS_MAX: u32 = 8;
 
 /// Addresses of peers that are kept for the sake of their hellos: more than a node has peers.

@@ -60,6 +60,8 @@ pub(crate) struct HailInFlight {
     pub(crate) number: u64,
     pub(crate) contents: Vec<Content>,
     pub(crate) retry: Retry,
+    /// Nobody here waits for its answer: it says where this node is.
+    pub(crate) is_idle: bool,
 }
 
 /// The answer to the last hello that was accepted, for when it comes again.
@@ -102,6 +104,10 @@ pub(crate) struct Link {
     pub(crate) memo_due: bool,
     pub(crate) last_heard: Option<Time>,
     pub(crate) fault: Option<PeerMisbehaved>,
+    /// The peer was proven to be there once in this process: it knows where this node is.
+    pub(crate) was_met: bool,
+    /// When a peer that was not met is greeted, if nothing that greets it is under way.
+    pub(crate) greet_at: Option<Time>,
     /// When a hello of ours is said, if the accepted one of the peer is not confirmed and records wait.
     pub(crate) confirm_by: Option<Time>,
     /// When a peer that owes an outcome is asked whether it still is the same run, and the outcomes there were when
@@ -144,6 +150,8 @@ impl Link {
             memo_due: false,
             last_heard: None,
             fault: None,
+            was_met: false,
+            greet_at: None,
             confirm_by: None,
             asking: None,
             state: PeerState::Quiet,
@@ -165,7 +173,7 @@ impl Link {
             self.path.learn(&[address]);
         }
         self.bind();
-        // A restarted node greets its peers once: what waits for it there waits for no probe.
+        // What waits there for this node waits for no probe.
         self.hail_wanted = self.speaking().is_some();
     }
 
@@ -180,9 +188,7 @@ impl Link {
                 self.said = None;
             }
         }
-        if let Some(said) = &mut self.said {
-            said.retry.heard(now);
-        }
+        self.hasten(now);
     }
 
     /// The session that speaks: the pending one if this node offered it or there is no other.
@@ -249,6 +255,13 @@ impl Link {
             || self.conversation.has_answers(self.is_proven())
     }
 
+    /// Whether nobody here waits for the peer.
+    pub(crate) fn is_idle(&self) -> bool {
+        let carried = !self.said_contents.is_empty()
+            || self.hail_in_flight.as_ref().is_some_and(|hail| !hail.contents.is_empty());
+        !self.has_work() && !carried && !self.conversation.awaits_outcome()
+    }
+
     pub(crate) fn save_memo(&mut self, effects: &mut Vec<Effect>) {
         self.memo_due = false;
         let memo = Memo {
@@ -287,9 +300,14 @@ impl Link {
     pub(crate) fn heard(&mut self, now: Time) {
         self.last_heard = Some(now);
         self.conversation.recovery.heard();
+        self.hasten(now);
+    }
+
+    /// Whatever is not answered is tried again soon.
+    fn hasten(&mut self, now: Time) {
         let retries = [
             self.said.as_mut().map(|said| &mut said.retry),
-            self.hail_in_flight.as_mut().map(|hailed| &mut hailed.retry),
+            self.hail_in_flight.as_mut().map(|hail| &mut hail.retry),
             self.fetch.as_mut().map(|fetch| &mut fetch.retry),
         ];
         retries.into_iter().flatten().for_each(|retry| retry.heard(now));
@@ -310,6 +328,7 @@ impl Link {
             self.said.as_ref().map(|said| said.retry.at),
             self.hail_in_flight.as_ref().map(|hailed| hailed.retry.at),
             self.fetch.as_ref().map(|fetch| fetch.retry.at),
+            self.greet_at,
             self.acknowledging.at,
             self.asking.as_ref().map(|(_, retry)| retry.at),
             self.confirm_by.filter(|_| self.conversation.has_outgoing()),
@@ -334,6 +353,7 @@ impl Link {
             retry.sent(call.now);
             self.ping_due = true;
         }
+        self.on_greeting_timeout(call.now);
         self.on_hello_timeout(call);
         self.on_fetch_timeout(call);
         self.on_hail_timeout(call);
@@ -348,6 +368,7 @@ impl Link {
         }
         self.transmit(call);
         self.ask_for_outcomes(call.now);
+        self.keep_greeting(call.now);
         if self.memo_due && self.is_proven() {
             self.save_memo(call.effects);
         }

@@ -88,6 +88,7 @@ impl Link {
         let Some(session) = &mut self.current else { return };
         let first = session.standing != Standing::Proven;
         session.standing = Standing::Proven;
+        self.was_met = true;
         self.hail_wanted = false;
         if newest {
             self.follow(arrival.from, call);

@@ -7,7 +7,8 @@ use crate::effect::{DownReason, Effect};
 use crate::frame::Frame;
 use crate::hello::Retry;
 use crate::limits::{
-    AMPLIFICATION_MAX, CAUSES_MAX, DATAGRAM_BYTES_MAX, PROBES_BEFORE_CHANGE, PROBES_BEFORE_HELLO,
+    AMPLIFICATION_MAX, CAUSES_MAX, DATAGRAM_BYTES_MAX, GREETING_INTERVAL_LONG, PROBES_BEFORE_CHANGE,
+    PROBES_BEFORE_HELLO,
 };
 use crate::link::{Acknowledging, Call, HailInFlight, Link};
 use crate::recovery::{Content, Timeout};
@@ -128,8 +129,14 @@ impl Link {
 
     /// Hails the address in use.
     fn hail(&mut self, call: &mut Call<'_>) {
-        if let Some(to) = self.path.address() {
-            self.hail_to(to, DATAGRAM_BYTES_MAX, call);
+        let Some(to) = self.path.address() else { return };
+        let again = self.hail_in_flight.is_some();
+        self.hail_to(to, DATAGRAM_BYTES_MAX, call);
+        if let Some(hail) = self.hail_in_flight.as_mut().filter(|_| again) {
+            match hail.is_idle {
+                true => hail.retry.sent_idly(call.now, GREETING_INTERVAL_LONG),
+                false => hail.retry.sent(call.now),
+            }
         }
     }
 
@@ -142,13 +149,14 @@ impl Link {
         }
     }
 
-    /// Sends a hail with what is due. What the one before carried is due again.
+    /// Sends a hail with what is due. What the one before carried is due again; when it is sent again stays, since
+    /// anybody may provoke a hail.
     pub(crate) fn hail_to(&mut self, to: SocketAddr, room: usize, call: &mut Call<'_>) {
         self.hail_wanted = false;
-        let mut retry = Retry::due(call.now);
-        if let Some(before) = self.hail_in_flight.take() {
+        let before = self.hail_in_flight.take();
+        let retry = before.as_ref().map_or_else(|| Retry::after(call.now), |before| before.retry);
+        if let Some(before) = before {
             self.conversation.lost(&before.contents);
-            retry = before.retry;
         }
         let end = room - HAIL_OVERHEAD_BYTES;
         let (mut frames, mut contents) = (Vec::new(), Vec::new());
@@ -166,9 +174,9 @@ impl Link {
         self.remember_cause(&bytes);
         self.path.on_sent(bytes.len());
         self.told_to = Some(to);
-        retry.sent(call.now);
-        let waits = !contents.is_empty() || self.has_work();
-        self.hail_in_flight = waits.then_some(HailInFlight { number, contents, retry });
+        let is_idle = contents.is_empty() && !self.has_work();
+        let waits = !is_idle || !self.was_met;
+        self.hail_in_flight = waits.then_some(HailInFlight { number, contents, retry, is_idle });
         call.effects.push(Effect::Datagram { to, bytes });
     }
 

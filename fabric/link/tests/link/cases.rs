@@ -1,6 +1,10 @@
 //! Single situations with the course that they must take.
 
-use link::{DownReason, Effect, PeerState, Time};
+use std::net::SocketAddr;
+
+use link::limits::GREETINGS_PER_SECOND;
+use link::{DownReason, Effect, Peer, PeerState, Time};
+use sealing::NodeId;
 
 use crate::world::{SECOND, World};
 
@@ -112,6 +116,7 @@ fn a_stranger_is_declined_and_shown() {
 fn a_peer_without_card_or_ticket_is_named_as_that() {
     let mut world = two(5);
     world.kill(0);
+    world.kill(1);
     world.nodes[0].peers[0].card = None;
     world.nodes[0].peers[0].card_hash = None;
     world.start(0);
@@ -173,4 +178,71 @@ fn a_sender_set_back_is_told_and_a_ledger_without_tags_is_found_out() {
     assert_eq!(world.falsely_delivered(), 0);
     let planted = set_back(true);
     assert!(planted.falsely_delivered() > 0, "the planted bug was not found");
+}
+
+#[test]
+fn a_node_that_moved_and_has_nothing_to_send_is_found() {
+    for with_memo in [true, false] {
+        let mut world = two(9);
+        world.write(0, 1, 100);
+        run(&mut world, 10 * SECOND);
+        world.kill(1);
+        if !with_memo {
+            world.nodes[1].memos.clear();
+        }
+        world.leave_home(1);
+        world.write(0, 1, 100);
+        world.weather.loss = 1000;
+        world.start(1);
+        run(&mut world, 10 * SECOND);
+        world.weather.loss = 0;
+        run(&mut world, 20 * SECOND);
+        assert_eq!(world.nodes[0].store.fates.len(), 2, "with the memo: {with_memo}");
+    }
+}
+
+#[test]
+fn a_fresh_peer_is_known_at_once_to_the_other_side() {
+    let mut world = two(10);
+    world.kill(0);
+    world.kill(1);
+    world.nodes[0].peers[0].addresses = vec![SocketAddr::from(([10, 9, 9, 9], 1))];
+    world.start(0);
+    world.start(1);
+    world.write(0, 1, 100);
+    run(&mut world, 2 * SECOND);
+    assert_eq!(world.nodes[0].store.fates.len(), 1);
+}
+
+#[test]
+fn many_fresh_peers_are_greeted_in_turn_and_rarely_once_they_do_not_answer() {
+    let mut world = two(11);
+    let card = world.nodes[1].card.clone();
+    let other = card.node();
+    world.on_endpoint(0, |endpoint, _| endpoint.remove_peer(other));
+    let endpoint = world.nodes[0].endpoint.as_mut().unwrap();
+    let count = 2 * GREETINGS_PER_SECOND;
+    let start = Time(1000 * SECOND);
+    for at in 0..count {
+        let mut node = [7; 32];
+        node[..8].copy_from_slice(&at.to_be_bytes());
+        let addresses = vec![SocketAddr::from(([10, 1, 1, 1], 7))];
+        let card_hash = Some(card.hash());
+        let peer = Peer { node: NodeId(node), card_hash, card: None, addresses, memo: None };
+        endpoint.add_peer(start, peer);
+    }
+    let mut sent_by = |end: Time| {
+        let mut sent = 0;
+        while let Some(at) = endpoint.next_timeout().filter(|at| *at < end) {
+            endpoint.handle_timeout(at.max(start));
+            let effects = std::iter::from_fn(|| endpoint.poll_effect());
+            sent += effects.filter(|effect| matches!(effect, Effect::Datagram { .. })).count() as u64;
+        }
+        sent
+    };
+    // Each asks for a card of two pieces; only the first ones have their turn in the first second.
+    assert_eq!(sent_by(Time(start.0 + SECOND)), 2 * GREETINGS_PER_SECOND);
+    sent_by(Time(start.0 + 3600 * SECOND));
+    let an_hour = sent_by(Time(start.0 + 2 * 3600 * SECOND));
+    assert_eq!(an_hour, 2 * count * 6);
 }

@@ -287,6 +287,15 @@ impl Node {
         events.push(Event::Applied { peer, stream, number, tag, payload });
     }
 
+    /// A peer is at another address: it stands before those that were known.
+    pub fn keep_address(&mut self, peer: NodeId, address: SocketAddr) {
+        for known in self.peers.iter_mut().filter(|known| known.node == peer) {
+            known.addresses.retain(|known| *known != address);
+            known.addresses.insert(0, address);
+            known.addresses.truncate(link::limits::ADDRESSES_PER_PEER_MAX);
+        }
+    }
+
     /// The peer told outcomes of ours: rows go and the app is told, in one commit.
     pub fn on_outcome(
         &mut self,

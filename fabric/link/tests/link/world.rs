@@ -54,6 +54,8 @@ pub struct World {
     /// The process dies after so many more effects.
     kill_after: Option<(usize, u32)>,
     next_port: u16,
+    /// A node that dies and comes back elsewhere, where nobody looks for it, and writes nothing at the end.
+    pub wanderer: Option<usize>,
 }
 
 impl World {
@@ -78,6 +80,7 @@ impl World {
             rollbacks: false,
             kill_after: None,
             next_port: 5000,
+            wanderer: None,
         };
         for node in 0..count {
             world.routes.insert(world.nodes[node].home, node);
@@ -241,7 +244,10 @@ impl World {
                 }
                 self.reach("a card was fetched");
             }
-            Effect::Address { .. } => self.reach("an address was proven"),
+            Effect::Address { peer, address } => {
+                at.keep_address(peer, address);
+                self.reach("an address was proven");
+            }
             Effect::Stranger { .. } => self.reach("a stranger said hello"),
             Effect::Peer { node: peer, state } => {
                 let peer = self.index_of(peer);
@@ -468,6 +474,7 @@ impl World {
                 self.blocked.insert((node, other));
             }
             6 => self.blocked.clear(),
+            7 if self.wanderer == Some(node) => self.wander(node),
             7 => self.move_away(node),
             8 => self.set_absent(node, true),
             9 => self.set_absent(node, false),
@@ -542,6 +549,22 @@ impl World {
         self.nodes[node].address = new;
         self.reach("address change");
         self.note(|| format!("{node} moves to {new}"));
+    }
+
+    /// The process ends and starts again at another address; nothing goes to where it was.
+    fn wander(&mut self, node: usize) {
+        self.die(node);
+        self.leave_home(node);
+        self.revive(node);
+    }
+
+    /// A dead node will be at another address, and no more at any where it was.
+    pub fn leave_home(&mut self, node: usize) {
+        self.move_away(node);
+        let (new, home) = (self.nodes[node].address, self.nodes[node].home);
+        self.routes.retain(|address, at| *at != node || *address == new);
+        assert_ne!(new, home);
+        self.reach("left home");
     }
 
     pub fn set_absent(&mut self, node: usize, absent: bool) {
