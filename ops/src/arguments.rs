@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use sealing::{NodeId, Ticket};
+
+use crate::app::arguments::AppCommand;
 
 /// A node that was stopped by a fault of its own ends with this code, as `EX_SOFTWARE` of sysexits.
 pub const STOPPED_BY_A_FAULT: u8 = 70;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused or failed, with why; 2 the command line is wrong; \
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused or failed, with why; 2 the command line is wrong; \
 70 a running node was stopped by a fault, with why.\n\
 With --json, what is printed is one JSON object a line; a failure is {\"error\":WHY}.";
 
@@ -40,6 +43,21 @@ pub enum Command {
     /// Run two nodes, ann and ben, that write to each other; kill one and see that no line is lost
     #[command(after_help = DEMO_HELP)]
     Demo(DemoArguments),
+    /// Write apps: begin, check, lay out, try, document them
+    #[command(subcommand)]
+    App(AppCommand),
+    /// Print what a shell reads to complete commands
+    #[command(after_help = EXIT_CODES)]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write a manual page for each command
+    #[command(after_help = EXIT_CODES)]
+    Man {
+        /// The folder to write them into
+        dir: PathBuf,
+    },
 }
 
 const DEMO_HELP: &str = "\
@@ -149,6 +167,8 @@ impl Arguments {
                 | PeerCommand::Add { at: At { json, .. }, .. }
                 | PeerCommand::Remove { at: At { json, .. }, .. },
             ) => *json,
+            Command::App(command) => command.json(),
+            Command::Completions { .. } | Command::Man { .. } => false,
         }
     }
 }
@@ -202,6 +222,21 @@ mod tests {
             &format!("peer remove --dir d {}", ticket().node),
             &format!(r#"Peer(Remove {{ at: At {{ dir: "d", json: false }}, node: {:?} }})"#, ticket().node),
         );
+        check("app check a.weft b.weft", r#"App(Check(Files { files: ["a.weft", "b.weft"], json: false }))"#);
+        check(
+            "app fmt --check --json a.weft",
+            r#"App(Fmt { files: Files { files: ["a.weft"], json: true }, check: true })"#,
+        );
+        check("app explain w23", r#"App(Explain { code: Some("w23"), json: false })"#);
+        check("app new notes", r#"App(New { name: "notes", dir: ".", json: false })"#);
+        check("app run a.weft --json", r#"App(Run(OneFile { file: "a.weft", json: true }))"#);
+        check(
+            "app doc a.weft --openapi",
+            r#"App(Doc { file: "a.weft", openapi: true, json_schema: false })"#,
+        );
+        check("app lsp", "App(Lsp)");
+        check("completions bash", "Completions { shell: Bash }");
+        check("man d", r#"Man { dir: "d" }"#);
         check("demo", "Demo(DemoArguments { dir: None, app: None, json: false })");
         check(
             "demo --json --dir d --app a.weft",
@@ -227,12 +262,20 @@ mod tests {
         check("peer remove --dir d sv1nonsense", "for '<NODE>'");
         check("peer add --dir d", "<TICKET>");
         check("demo --dir", "a value is required for '--dir <DIR>'");
+        check("app check", "<FILE>...");
+        check("app doc a.weft --openapi --json-schema", "cannot be used with");
+        check("completions tclsh", "invalid value 'tclsh'");
         check("weave", "unrecognized subcommand 'weave'");
     }
 
     #[test]
     fn json_is_known_before_anything_is_done() {
-        for (line, json) in [("demo --json", true), ("demo", false), ("peer list --dir d --json", true)] {
+        for (line, json) in [
+            ("demo --json", true),
+            ("demo", false),
+            ("peer list --dir d --json", true),
+            ("app fmt a --json", true),
+        ] {
             assert_eq!(parse(line).unwrap().json(), json, "{line}");
         }
     }

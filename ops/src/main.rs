@@ -1,13 +1,16 @@
 //! The `selvedge` command: everything a person does is one of its subcommands.
 //!
 //! `arguments` is what was asked for, parsed without looking at the machine; a module for each subcommand makes it real.
-//! `node` runs a node, `peer` asks a node or its folder, `demo` runs two nodes and what lies between them. `control` is
+//! `node` runs a node, `peer` asks a node or its folder, `demo` runs two nodes and what lies between them, `app` is for
+//! writing apps and needs no node, `manual` describes the command itself. `control` is
 //! the way to a running node, `output` the way to whoever asked. Nothing here knows how a node works: what is more than
 //! asking and showing belongs to the node. `anyhow` is used here and nowhere else.
 
+mod app;
 mod arguments;
 mod control;
 mod demo;
+mod manual;
 mod node;
 mod output;
 mod peer;
@@ -34,6 +37,9 @@ fn run(arguments: Arguments, output: &mut Output) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Node(arguments) => block_on(node::run(arguments, output)),
         Command::Demo(arguments) => block_on(demo::run(arguments, output)),
+        Command::App(command) => app::run(command, output),
+        Command::Completions { shell } => manual::completions(shell, output),
+        Command::Man { dir } => manual::pages(&dir, output),
         Command::Id(at) => peer::id(&at.dir, output).map(|()| ExitCode::SUCCESS),
         Command::Status(at) => peer::status(&at.dir, output).map(|()| ExitCode::SUCCESS),
         Command::Peer(PeerCommand::Add { at, ticket, name }) => {

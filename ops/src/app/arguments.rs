@@ -1,0 +1,129 @@
+//! What can be asked of `selvedge app`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::arguments::EXIT_CODES;
+
+const CHECK_HELP: &str = "\
+With --json one object a line for each diagnostic: {\"code\":\"W0011\",\"severity\":\"error\",\"file\":…,\"line\":…,\
+\"column\":…,\"end_line\":…,\"end_column\":…,\"message\":…,\"why\":[…],\"help\":…}. Lines and columns count from 1, columns in \
+characters; the end is behind the last character. `why` may be empty and `help` null. A file that cannot be read is \
+{\"error\":WHY}.
+
+Exit codes: 0 all files are right; 1 something is wrong with one, or it cannot be read; 2 the command line is wrong.";
+
+const FORMAT_HELP: &str = "\
+A file is written whole or not at all. One that does not parse is left as it is, and its diagnostics are shown.
+With --json one object a line for each file: {\"file\":…,\"changed\":true}, or {\"file\":…,\"error\":WHY}.
+
+Exit codes: 0 all files have the layout now; 1 one could not be laid out or, with --check, has another layout; 2 the \
+command line is wrong.";
+
+const RUN_HELP: &str = "\
+Commands at its prompt, or one a line through a pipe, whose end means quit:
+  post INPUT JSON            post to an input; without JSON an empty object
+  view NAME argument=value…  show a view
+  watch NAME argument=value… show a view now, and again whenever it has changed
+  inputs, views              what there is
+  help                       this list
+  quit                       stop; nothing is kept
+The app's state is in memory. What it sends to itself arrives at once; what it sends to others is shown and goes nowhere.
+
+With --json one object a line: first {\"ready\":APP,\"node\":…}, then {\"posted\":INPUT,\"answer\":…}, {\"view\":NAME,\"value\":…}, \
+{\"watched\":NAME,\"value\":…}, {\"sent\":NAME,\"to\":…,\"app\":…}, {\"names\":[…]}, {\"help\":…}, {\"quit\":true}, {\"error\":WHY}.
+
+Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command failed; 2 the command line is wrong.";
+
+/// What can be done with an app's source.
+#[derive(Debug, PartialEq, Eq, Subcommand)]
+pub enum AppCommand {
+    /// Say all that is wrong with apps
+    #[command(after_help = CHECK_HELP)]
+    Check(Files),
+    /// Lay files out: two spaces, 100 columns, no alignment
+    #[command(visible_alias = "format", after_help = FORMAT_HELP)]
+    Fmt {
+        /// The files.
+        #[command(flatten)]
+        files: Files,
+        /// Change nothing, and name the files that have another layout
+        #[arg(long)]
+        check: bool,
+    },
+    /// Explain a diagnostic's code, with a source before and after; without a code, list them
+    #[command(after_help = EXIT_CODES)]
+    Explain {
+        /// As a diagnostic shows it: W0023
+        code: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Begin an app: a folder with a small app in it that works, and a README
+    #[command(after_help = EXIT_CODES)]
+    New {
+        /// The app's name: small letters, digits and _
+        name: String,
+        /// Where to make its folder
+        #[arg(long, default_value = ".")]
+        dir: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run an app in memory, post to it and watch its views
+    #[command(after_help = RUN_HELP)]
+    Run(OneFile),
+    /// Write what an app takes and gives: Markdown, OpenAPI or JSON Schema
+    #[command(after_help = EXIT_CODES)]
+    Doc {
+        /// The app's file
+        file: PathBuf,
+        /// OpenAPI 3.1 of how its node serves it
+        #[arg(long, conflicts_with = "json_schema")]
+        openapi: bool,
+        /// JSON Schema of its inputs and views
+        #[arg(long)]
+        json_schema: bool,
+    },
+    /// Serve an editor on standard input and output, after the Language Server Protocol
+    #[command(after_help = EXIT_CODES)]
+    Lsp,
+}
+
+/// Files of apps.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct Files {
+    /// Files of apps
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One app.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct OneFile {
+    /// The app's file
+    pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AppCommand {
+    /// Whether programs read what is printed.
+    pub fn json(&self) -> bool {
+        match self {
+            AppCommand::Check(Files { json, .. })
+            | AppCommand::Fmt { files: Files { json, .. }, .. }
+            | AppCommand::Explain { json, .. }
+            | AppCommand::New { json, .. }
+            | AppCommand::Run(OneFile { json, .. }) => *json,
+            AppCommand::Doc { .. } | AppCommand::Lsp => false,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `selvedge app check`: all that is wrong with apps.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use weft::Diagnostics;
+
+use super::position::Lines;
+use crate::output::{Output, in_words};
+
+/// Checks each file.
+///
+/// # Errors
+/// Nobody reads any more.
+pub fn run(files: &[PathBuf], output: &mut Output) -> anyhow::Result<ExitCode> {
+    let mut right = true;
+    for file in files {
+        right &= check(file, output)?;
+    }
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check(file: &Path, output: &mut Output) -> anyhow::Result<bool> {
+    let source = match super::read(file) {
+        Ok(source) => source,
+        Err(error) => {
+            output.error(&in_words(&error));
+            return Ok(false);
+        }
+    };
+    let name = file.display().to_string();
+    let Err(wrong) = weft::compile(&source, &name) else {
+        if !output.is_json() {
+            output.say(|| format!("{name}: nothing is wrong"), || Value::Null)?;
+        }
+        return Ok(true);
+    };
+    show(&wrong, &source, &name, output)?;
+    Ok(false)
+}
+
+/// Shows diagnostics: to people as a text, to programs one object each.
+pub fn show(wrong: &Diagnostics, source: &str, file: &str, output: &mut Output) -> anyhow::Result<()> {
+    if !output.is_json() {
+        return output.say(|| wrong.to_string().trim_end().to_owned(), || Value::Null);
+    }
+    let lines = Lines::new(source);
+    for one in wrong.iter() {
+        let (start, end) = (lines.place(one.span.start), lines.place(one.span.end.max(one.span.start)));
+        // What is said under the span is a reason, too.
+        let label = Some(&one.label).filter(|label| !label.is_empty());
+        let why: Vec<&String> = label.into_iter().chain(&one.notes).collect();
+        output.say(String::new, || {
+            json!({
+                "code": one.code.text(),
+                "severity": "error",
+                "file": file,
+                "line": start.line,
+                "column": start.column,
+                "end_line": end.line,
+                "end_column": end.column,
+                "message": one.message,
+                "why": why,
+                "help": one.help,
+            })
+        })?;
+    }
+    Ok(())
+}

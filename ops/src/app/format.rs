@@ -1,0 +1,103 @@
+//! `selvedge app fmt`: the one layout of a source.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde_json::json;
+
+use crate::output::{Output, in_words};
+
+/// Lays each file out, or says which would change.
+///
+/// # Errors
+/// Nobody reads any more.
+pub fn run(files: &[PathBuf], check: bool, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let mut all = true;
+    for file in files {
+        let name = file.display().to_string();
+        match lay_out(file, check) {
+            Ok(changed) => {
+                all &= !(check && changed);
+                let says = if check { "has another layout" } else { "laid out" };
+                if changed || output.is_json() {
+                    output
+                        .say(|| format!("{name}: {says}"), || json!({ "file": name, "changed": changed }))?;
+                }
+            }
+            Err(error) => {
+                all = false;
+                let why = in_words(&error);
+                if output.is_json() {
+                    output.say(String::new, || json!({ "file": name, "error": why }))?;
+                } else {
+                    output.error(&why);
+                }
+            }
+        }
+    }
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether the file has, or had, another layout.
+fn lay_out(file: &Path, check: bool) -> anyhow::Result<bool> {
+    let source = super::read(file)?;
+    let formatted = weft::format::format(&source, &file.display().to_string()).map_err(|error| {
+        anyhow::anyhow!("{} is left as it is\n{}", file.display(), error.to_string().trim_end())
+    })?;
+    let changed = formatted != source;
+    if changed && !check {
+        write_whole(file, &formatted).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(changed)
+}
+
+/// Replaces a file by one beside it, so that it is the old one or the new one whatever happens.
+fn write_whole(file: &Path, text: &str) -> anyhow::Result<()> {
+    // A link stays one: what it leads to is replaced.
+    let file = file.canonicalize()?;
+    let folder = file.parent().context("it is in no folder")?;
+    let mut beside = tempfile::NamedTempFile::new_in(folder)?;
+    beside.write_all(text.as_bytes())?;
+    beside.as_file().set_permissions(std::fs::metadata(&file)?.permissions())?;
+    beside.as_file().sync_all()?;
+    beside.persist(&file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.weft");
+        std::fs::write(&file, "app   a\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let link = folder.path().join("link.weft");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(lay_out(&link, true).unwrap());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "app   a\n");
+        assert!(lay_out(&link, false).unwrap());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "app a\n");
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(!lay_out(&file, false).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_does_not_parse_is_left_with_its_diagnostics() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.weft");
+        std::fs::write(&file, "app   a\nview = 1\n").unwrap();
+        let said = lay_out(&file, false).unwrap_err().to_string();
+        assert!(said.contains("is left as it is") && said.contains("error[W0004]"), "{said}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "app   a\nview = 1\n");
+    }
+}

@@ -1,0 +1,55 @@
+//! `selvedge app`: writing apps. Nothing here needs a node.
+//!
+//! `arguments` is what can be asked; a module for each command does it. The language is `weft`'s and running is
+//! `engine`'s: what is here reads files, shows, and writes. `position` turns bytes of a source into lines and columns.
+
+pub mod arguments;
+mod begin;
+mod check;
+mod document;
+mod explain;
+mod format;
+mod language_server;
+mod position;
+mod run;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use crate::app::arguments::AppCommand;
+use crate::output::Output;
+
+/// Does what was asked for.
+///
+/// # Errors
+/// Why it was not done.
+pub fn run(command: AppCommand, output: &mut Output) -> anyhow::Result<ExitCode> {
+    match command {
+        AppCommand::Check(files) => check::run(&files.files, output),
+        AppCommand::Fmt { files, check } => format::run(&files.files, check, output),
+        AppCommand::Explain { code, .. } => explain::run(code.as_deref(), output),
+        AppCommand::New { name, dir, .. } => begin::run(&name, &dir, output),
+        AppCommand::Run(file) => run::run(&file.file, output),
+        AppCommand::Doc { file, openapi, json_schema } => document::run(&file, openapi, json_schema, output),
+        AppCommand::Lsp => language_server::run(),
+    }
+}
+
+/// Reads a source.
+fn read(path: &Path) -> anyhow::Result<String> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    String::from_utf8(bytes).map_err(|wrong| {
+        let valid = wrong.utf8_error().valid_up_to();
+        anyhow::anyhow!("{}: byte {valid} is not UTF-8, and an app is text in UTF-8", path.display())
+    })
+}
+
+/// Reads and compiles an app.
+fn compile(path: &Path) -> anyhow::Result<(weft::Module, String)> {
+    let source = read(path)?;
+    let module = weft::compile(&source, &path.display().to_string())
+        .map_err(|wrong| anyhow::anyhow!("the app is not right\n{}", wrong.to_string().trim_end()))?;
+    Ok((module, source))
+}
