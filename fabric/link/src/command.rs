@@ -159,6 +159,12 @@ pub enum Command {
         /// Which.
         stream: StreamId,
     },
+    /// This node is another run from now on: everything of the run before is forgotten. Peers and streams are told anew,
+    /// peers with their memo places.
+    Restart {
+        /// The run, whose counter is synced.
+        run: Run,
+    },
     /// Our rows up to a number are gone.
     Settled {
         /// To whom.
@@ -181,7 +187,10 @@ impl Command {
             | Command::Waiting { peer, .. }
             | Command::Forked { peer, .. }
             | Command::Settled { peer, .. } => Some(*peer),
-            Command::AddPeer(_) | Command::RemovePeer(_) | Command::Ready { .. } => None,
+            Command::AddPeer(_)
+            | Command::RemovePeer(_)
+            | Command::Ready { .. }
+            | Command::Restart { .. } => None,
         }
     }
 }

@@ -23,6 +23,7 @@ impl Endpoint {
                 self.waiting(now, peer, stream, number, reason);
             }
             Command::Ready { app } => self.ready(now, &app),
+            Command::Restart { run } => self.restart(run),
             Command::Forked { peer, stream } => self.forked(now, peer, stream),
             Command::Settled { peer, stream, upto } => self.settled(now, peer, stream, upto),
         }

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
-use sealing::NodeId;
+use rand_core::{Rng, SeedableRng};
+use sealing::{NodeId, Run};
 use sealing::hello::open_hello;
 
 use crate::bucket::Bucket;
@@ -67,6 +68,15 @@ impl Endpoint {
             strangers: Bucket::per_second(STRANGERS_PER_SECOND),
             next_greeting: Time(0),
         }
+    }
+
+    /// Begins anew as another run of the same node, without peers. The counter in `run` is synced by then. What is to be
+    /// done for the run before is dropped.
+    pub fn restart(&mut self, run: Run) {
+        let mut entropy = [0; 32];
+        self.rng.fill_bytes(&mut entropy);
+        let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
+        *self = Endpoint::new(Config { identity, card, run, entropy });
     }
 
     /// Runs `act` on the link of a peer, and brings timers and routes up to date.

@@ -30,6 +30,9 @@ const ADDRESSES_PER_PEER_MAX: usize = 8;
 /// Nodes shown that are not peers and would talk.
 const STRANGERS_MAX: usize = 32;
 
+/// Starts by which a folder may have been set back: more is a peer's lie, which would use up the counter.
+const RUNS_SKIPPED_MAX: u64 = 1 << 32;
+
 /// Lines kept for people of what went wrong without anybody asking.
 const NOTICES_MAX: usize = 100;
 
@@ -82,6 +85,8 @@ pub struct Core {
     /// What this node says to itself; it needs no link.
     loopback: VecDeque<Command>,
     own_declarations: BTreeMap<StreamId, Arc<Declaration>>,
+    /// A peer took packets of this run: it is no run of a copy that was set back.
+    confirmed: bool,
     /// A peer's record waits because the outbox is full.
     pub(crate) waits_for_room: bool,
     /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
@@ -110,6 +115,7 @@ impl Core {
             in_flight: None,
             loopback: VecDeque::new(),
             own_declarations: BTreeMap::new(),
+            confirmed: false,
             waits_for_room: false,
             postponed: VecDeque::new(),
             effects: VecDeque::new(),
@@ -118,14 +124,17 @@ impl Core {
 
     /// After recovery: the link learns the peers, the views their state, and what is unsettled is sent again.
     pub(crate) fn begin(&mut self) {
-        for (node, row) in &self.peers {
-            if !row.removed {
-                self.batch.commands.push(add_peer(*node, row));
-            }
-        }
         self.batch.apps.extend(self.apps.keys().cloned());
-        self.batch.streams.extend(self.outbox.iter().map(|stream| stream.id));
+        self.introduce_all();
         self.flush();
+    }
+
+    /// A start on a log whose own count of starts is behind the newest run is the run after that.
+    pub(crate) fn begin_run(&mut self, newest: Option<u64>) {
+        if let Some(newest) = newest.filter(|newest| *newest >= self.run.counter) {
+            self.run.counter = newest + 1;
+            self.batch.change(rows::RUN, Vec::new(), Some(rows::encode(&self.run.counter)));
+        }
     }
 
     /// Takes one input. `now` is milliseconds since 1970 UTC; a clock set back does not set the core back.
@@ -196,7 +205,9 @@ impl Core {
             FromLink::Forked { peer, stream } => self.forked(peer, stream),
             FromLink::Card { peer, card } => self.learn_card(peer, &card),
             FromLink::Address { peer, address } => self.learn_address(peer, address),
+            FromLink::Behind { peer, known } => self.behind(peer, known),
             FromLink::Peer { node, state } => {
+                self.confirmed |= state == PeerState::Up;
                 self.link_states.insert(node, state);
             }
             FromLink::Stranger(node) => self.stranger(node),
@@ -269,6 +280,37 @@ impl Core {
             let row = PeerRow { addresses: newest_first(addresses), ..row.clone() };
             self.write_peer(peer, row);
         }
+    }
+
+    /// This folder was set back to an older copy: as long as nobody has taken this run for the newest, it becomes the one
+    /// after the newest that is known. A run that was confirmed stays: then there are two copies, and a person decides.
+    fn behind(&mut self, peer: NodeId, known: u64) {
+        if known < self.run.counter {
+            return;
+        }
+        if self.confirmed || known - self.run.counter > RUNS_SKIPPED_MAX {
+            return self.notice(format!(
+                "{peer} knows of a later start of this node: another copy of its folder runs somewhere. Stop one of them"
+            ));
+        }
+        self.notice(format!(
+            "{peer} knew of a later start of this node, whose folder was set back: it goes on after that"
+        ));
+        let mut random = [0; 16];
+        random.copy_from_slice(&self.entropy()[..16]);
+        self.run = Run { counter: known + 1, random };
+        self.batch.change(rows::RUN, Vec::new(), Some(rows::encode(&self.run.counter)));
+        self.batch.commands.push(Command::Restart { run: self.run });
+        self.link_states.clear();
+        self.outbox.begin_anew();
+        self.introduce_all();
+    }
+
+    /// The link learns the peers, and what is unsettled is handed over.
+    fn introduce_all(&mut self) {
+        let peers = self.peers.iter().filter(|(_, row)| !row.removed);
+        self.batch.commands.extend(peers.map(|(node, row)| add_peer(*node, row)));
+        self.batch.streams.extend(self.outbox.iter().map(|stream| stream.id));
     }
 
     fn stranger(&mut self, node: NodeId) {
@@ -426,7 +468,10 @@ impl Core {
             }
             Command::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
             Command::Forked { peer, stream } => self.forked(peer, stream),
-            Command::AddPeer(_) | Command::RemovePeer(_) | Command::Ready { .. } => {}
+            Command::AddPeer(_)
+            | Command::RemovePeer(_)
+            | Command::Ready { .. }
+            | Command::Restart { .. } => {}
         }
     }
 }

@@ -134,6 +134,13 @@ pub enum FromLink {
         /// Where.
         address: SocketAddr,
     },
+    /// The peer knows of a later start of this node, and said so under a seal.
+    Behind {
+        /// Who.
+        peer: NodeId,
+        /// The counter of that start.
+        known: u64,
+    },
     /// How the link to a peer is.
     Peer {
         /// Whose link.

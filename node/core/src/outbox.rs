@@ -292,6 +292,14 @@ impl Outbox {
         self.streams.values()
     }
 
+    /// The link begins anew: what is unsettled is declared and handed over again.
+    pub fn begin_anew(&mut self) {
+        for stream in self.streams.values_mut() {
+            stream.declared = false;
+            stream.rewind(0);
+        }
+    }
+
     /// The streams to a peer.
     pub fn streams_to(&self, peer: NodeId) -> Vec<StreamId> {
         self.streams.values().filter(|stream| stream.route.peer == peer).map(|stream| stream.id).collect()

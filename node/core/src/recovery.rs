@@ -130,6 +130,8 @@ impl Recovery {
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
         core.notices = std::mem::take(&mut start.notices).into();
         core.now = clock.get(&()).copied().unwrap_or(i64::MIN).max(start.now);
+        let newest = self.list::<u64, _>(rows::RUN, |key| key.is_empty().then_some(()))?.remove(&());
+        core.begin_run(newest);
         self.install(&mut core, &known, start)?;
         self.name_absent(&mut core, &known);
         core.begin();

@@ -25,6 +25,10 @@ pub const POSTS: u64 = 6;
 /// One row, key empty: the time of the last batch in milliseconds since 1970, so that `now` never runs backward.
 pub const CLOCK: u64 = 7;
 
+/// One row, key empty: the counter of the newest run, where the log's own count of starts fell behind it: the folder was
+/// set back to an older copy, and a peer knew of a later start.
+pub const RUN: u64 = 9;
+
 /// The number in the log of list `list` of app `app`.
 pub fn app_list(app: u32, list: u32) -> u64 {
     u64::from(app) << 32 | u64::from(list)

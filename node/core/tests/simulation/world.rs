@@ -1,16 +1,6 @@
-//! Whole nodes in one process, from one seed: the core, the link's endpoint and the log that ship, over a network that
-//! loses, doubles and reorders and a disk that loses power. What was answered is kept; what was sent is applied once,
-//! in order; what an app refused is heard, once.
-//!
-//! More seeds: `SELVEDGE_SEEDS=5000 cargo test --release -p selvedge-core --test simulation`. One seed, traced:
-//! `SELVEDGE_SEED=17`.
-#![allow(
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "a test says what it did, and is told which seeds"
-)]
+//! The world of one seed: nodes, their disks, the network between them, and what happens when.
 
+use crate::APP;
 use engine::Snapshot;
 use link::{Command, Config, Effect as LinkEffect, Endpoint, Time};
 use node_core::{Control, Core, Effect, FromLink, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start};
@@ -21,46 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{Appended, Log, Memory, Storage};
 
-const APP: &str = r#"
-app echo
-
-enum How { waiting, delivered, refused }
-
-record Got { id: int, peer: node, number: int }
-record Sent { number: int, to: node, how: How }
-
-state got: list of Got by id
-state sent: list of Sent by number
-
-on write(to: node, number: int) {
-  sent add Sent { number, to, how: .waiting }
-  send say(number) to to
-}
-
-on say(number: int) from peer {
-  require number % 7 != 0 else "a multiple of seven"
-  got add Got { id: next_id(got), peer, number }
-}
-
-on delivered say(number) to _ {
-  let s = sent[number] else refuse "nothing was sent"
-  require s.how == .waiting else "heard twice"
-  s.how = .delivered
-}
-
-on refused say(number) to _ because _ {
-  let s = sent[number] else refuse "nothing was sent"
-  require s.how == .waiting else "heard twice"
-  s.how = .refused
-}
-
-view received(peer: node) = [g.number for g in got where g.peer == peer order by g.id]
-view outcomes(to: node) = [{ s.number, s.how } for s in sent where s.to == to order by s.number]
-"#;
-
-/// Seeds of the short form.
-const SEEDS: u64 = 120;
-const NODES: usize = 2;
+pub(crate) const NODES: usize = 2;
 /// Virtual microseconds in which faults happen.
 const STORM: u64 = 20_000_000;
 /// Virtual microseconds until all must be settled once the faults ended: a few times the longest wait between probes.
@@ -132,46 +83,46 @@ enum Happening {
     },
 }
 
-struct Running {
-    core: Core,
-    log: Log<Memory>,
-    endpoint: Endpoint,
-    appended: Option<Appended>,
-    published: Option<Snapshot>,
-    address: SocketAddr,
+pub(crate) struct Running {
+    pub(crate) core: Core,
+    pub(crate) log: Log<Memory>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) appended: Option<Appended>,
+    pub(crate) published: Option<Snapshot>,
+    pub(crate) address: SocketAddr,
 }
 
-struct Node {
-    identity: Arc<Identity>,
-    storage: Memory,
-    memos: BTreeMap<NodeId, [u8; 256]>,
-    running: Option<Running>,
-    life: u64,
-    next_number: u64,
+pub(crate) struct Node {
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) storage: Memory,
+    pub(crate) memos: BTreeMap<NodeId, [u8; 256]>,
+    pub(crate) running: Option<Running>,
+    pub(crate) life: u64,
+    pub(crate) next_number: u64,
     /// Numbers whose post was answered.
-    answered: BTreeSet<u64>,
-    backup: Option<Memory>,
-    asked: BTreeMap<ReplyId, u64>,
+    pub(crate) answered: BTreeSet<u64>,
+    pub(crate) backup: Option<Memory>,
+    pub(crate) asked: BTreeMap<ReplyId, u64>,
 }
 
 /// How often each fault was reached.
-type Reached = BTreeMap<&'static str, u64>;
+pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
-const FAULTS: [&str; 8] =
+pub(crate) const FAULTS: [&str; 8] =
     ["lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst"];
 
-struct World {
-    seed: u64,
+pub(crate) struct World {
+    pub(crate) seed: u64,
     chance: Chance,
     now: u64,
     order: u64,
     queue: BinaryHeap<Reverse<(u64, u64, Happening)>>,
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     calm: bool,
     /// Node 1 is once set back to an old copy of its folder: then something may be missing, but never twice and never
     /// without a word.
     sets_back: bool,
-    reached: Reached,
+    pub(crate) reached: Reached,
     trace: bool,
 }
 
@@ -187,7 +138,7 @@ fn node_at(address: SocketAddr) -> usize {
 }
 
 impl World {
-    fn new(seed: u64, sets_back: bool) -> World {
+    pub(crate) fn new(seed: u64, sets_back: bool) -> World {
         let mut chance = Chance(seed);
         let nodes = (0..NODES)
             .map(|_| Node {
@@ -221,7 +172,7 @@ impl World {
         self.queue.push(Reverse((self.now + after, self.order, happening)));
     }
 
-    fn reach(&mut self, what: &'static str) {
+    pub(crate) fn reach(&mut self, what: &'static str) {
         *self.reached.entry(what).or_default() += 1;
     }
 
@@ -268,6 +219,7 @@ impl World {
         };
         let core = recovery.start(start).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let card = identity.card(1);
+        let run = core.run();
         let endpoint = Endpoint::new(Config { identity, card, run, entropy: self.chance.bytes() });
         Running { core, log, endpoint, appended: None, published: None, address }
     }
@@ -283,7 +235,7 @@ impl World {
         }
     }
 
-    fn handle(&mut self, node: usize, input: Input) {
+    pub(crate) fn handle(&mut self, node: usize, input: Input) {
         let now = (self.now / 1000) as i64;
         if let Some(running) = &mut self.nodes[node].running {
             running.core.handle(now, input);
@@ -487,7 +439,7 @@ impl World {
         self.plan(after, Happening::Start { node });
     }
 
-    fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         for node in 0..NODES {
             self.start(node);
             for _ in 0..25 {
@@ -524,121 +476,4 @@ impl World {
             if self.sets_back { self.check_set_back(from) } else { self.check(from) }
         }
     }
-
-    fn view(&self, node: usize, view: &str, argument: &str, of: usize) -> serde_json::Value {
-        let running = self.nodes[node].running.as_ref().expect("every node was started for the calm");
-        let snapshot = running.published.as_ref().expect("a start publishes");
-        let query = [(argument.to_owned(), self.nodes[of].identity.id().to_string())];
-        let text = snapshot.view(view, &query, "local", 0).expect("the view's arguments are right");
-        serde_json::from_str(&text).expect("a view is JSON")
-    }
-
-    fn check(&mut self, from: usize) {
-        let seed = self.seed;
-        let mut known = BTreeSet::new();
-        for to in 0..NODES {
-            let outcomes = self.view(from, "outcomes", "to", to);
-            let mut expected = Vec::new();
-            for line in outcomes.as_array().expect("a list") {
-                let number = line["number"].as_u64().expect("a number");
-                known.insert(number);
-                let refused = number % 7 == 0;
-                let how = if refused { "refused" } else { "delivered" };
-                assert_eq!(line["how"], how, "seed {seed}: {from} to {to}, number {number}");
-                if refused {
-                    self.reach("refused");
-                } else {
-                    expected.push(number);
-                }
-            }
-            let received = self.view(to, "received", "peer", from);
-            assert_eq!(received, serde_json::json!(expected), "seed {seed}: {from} to {to}");
-        }
-        let lost: Vec<_> = self.nodes[from].answered.difference(&known).collect();
-        assert!(lost.is_empty(), "seed {seed}: answered and lost: {lost:?}");
-    }
-}
-
-impl World {
-    /// After a set back: nothing twice, in order, all settled, and what is missing is named.
-    fn check_set_back(&mut self, from: usize) {
-        let seed = self.seed;
-        for to in (0..NODES).filter(|to| *to != from) {
-            let outcomes = self.view(from, "outcomes", "to", to);
-            let received = self.view(to, "received", "peer", from);
-            let received: Vec<u64> = serde_json::from_value(received).expect("a list of numbers");
-            assert!(received.is_sorted_by(|a, b| a < b), "seed {seed}: {from} to {to}: {received:?}");
-            let mut missing = 0;
-            for line in outcomes.as_array().expect("a list") {
-                let number = line["number"].as_u64().expect("a number");
-                let arrived = received.contains(&number);
-                match line["how"].as_str() {
-                    Some("delivered") => missing += u64::from(!arrived),
-                    // The one that was set back cannot know what arrived of what it sent since.
-                    Some("refused") => assert!(number % 7 == 0 || from == 1, "seed {seed}: {number}"),
-                    how => panic!("seed {seed}: {from} to {to}, number {number}: {how:?}"),
-                }
-            }
-            let named = self.missing_by_name(to, from);
-            assert!(
-                missing <= named,
-                "seed {seed}: {missing} of {from} to {to} are missing, {named} are named"
-            );
-        }
-    }
-
-    /// How many records of a peer's are named as missing in a node's status.
-    fn missing_by_name(&mut self, node: usize, peer: usize) -> u64 {
-        let reply = ReplyId(u64::MAX - 1);
-        self.handle(node, Input::Control { reply, control: Control::Status });
-        let peer = self.nodes[peer].identity.id().to_string();
-        let running = self.nodes[node].running.as_mut().expect("every node was started for the calm");
-        while let Some(effect) = running.core.poll_effect() {
-            if let Effect::Out(released) = effect
-                && let Out::Reply { to, reply: Reply::Status(status) } = released.into_inner()
-                && to == reply
-            {
-                let streams = status.receiving.iter().filter(|stream| stream.peer == peer);
-                return streams.flat_map(|stream| &stream.gaps).map(|(first, last)| last - first + 1).sum();
-            }
-        }
-        panic!("the core answers a status at once when nothing is being synced");
-    }
-}
-
-fn number_from(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
-/// Runs seeds, and says which one failed and whether each fault was reached.
-fn run_seeds(sets_back: bool, faults: &[&str]) {
-    let one = number_from("SELVEDGE_SEED");
-    let seeds = one.map_or(0..number_from("SELVEDGE_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
-    let mut reached = Reached::new();
-    for seed in seeds {
-        let mut world = World::new(seed, sets_back);
-        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run()));
-        if let Err(panic) = ran {
-            eprintln!("again, with a trace: SELVEDGE_SEED={seed}");
-            std::panic::resume_unwind(panic);
-        }
-        for (what, times) in world.reached {
-            *reached.entry(what).or_default() += times;
-        }
-    }
-    if one.is_none() {
-        for what in faults {
-            assert!(reached.contains_key(what), "no seed reached: {what}");
-        }
-    }
-}
-
-#[test]
-fn what_was_answered_is_kept_and_what_was_sent_is_applied_once() {
-    run_seeds(false, &FAULTS);
-}
-
-#[test]
-fn a_node_set_back_in_time_applies_nothing_twice_and_names_what_is_missing() {
-    run_seeds(true, &["set back", "killed", "lost"]);
 }

@@ -1,0 +1,85 @@
+//! What must hold at the end, when the faults are over and everything had time to arrive.
+
+use crate::world::{NODES, World};
+use node_core::{Control, Effect, Input, Out, Reply, ReplyId};
+use std::collections::BTreeSet;
+
+impl World {
+    fn view(&self, node: usize, view: &str, argument: &str, of: usize) -> serde_json::Value {
+        let running = self.nodes[node].running.as_ref().expect("every node was started for the calm");
+        let snapshot = running.published.as_ref().expect("a start publishes");
+        let query = [(argument.to_owned(), self.nodes[of].identity.id().to_string())];
+        let text = snapshot.view(view, &query, "local", 0).expect("the view's arguments are right");
+        serde_json::from_str(&text).expect("a view is JSON")
+    }
+
+    pub(crate) fn check(&mut self, from: usize) {
+        let seed = self.seed;
+        let mut known = BTreeSet::new();
+        for to in 0..NODES {
+            let outcomes = self.view(from, "outcomes", "to", to);
+            let mut expected = Vec::new();
+            for line in outcomes.as_array().expect("a list") {
+                let number = line["number"].as_u64().expect("a number");
+                known.insert(number);
+                let refused = number % 7 == 0;
+                let how = if refused { "refused" } else { "delivered" };
+                assert_eq!(line["how"], how, "seed {seed}: {from} to {to}, number {number}");
+                if refused {
+                    self.reach("refused");
+                } else {
+                    expected.push(number);
+                }
+            }
+            let received = self.view(to, "received", "peer", from);
+            assert_eq!(received, serde_json::json!(expected), "seed {seed}: {from} to {to}");
+        }
+        let lost: Vec<_> = self.nodes[from].answered.difference(&known).collect();
+        assert!(lost.is_empty(), "seed {seed}: answered and lost: {lost:?}");
+    }
+
+    /// After a set back: nothing twice, in order, all settled, and what is missing is named.
+    pub(crate) fn check_set_back(&mut self, from: usize) {
+        let seed = self.seed;
+        for to in (0..NODES).filter(|to| *to != from) {
+            let outcomes = self.view(from, "outcomes", "to", to);
+            let received = self.view(to, "received", "peer", from);
+            let received: Vec<u64> = serde_json::from_value(received).expect("a list of numbers");
+            assert!(received.is_sorted_by(|a, b| a < b), "seed {seed}: {from} to {to}: {received:?}");
+            let mut missing = 0;
+            for line in outcomes.as_array().expect("a list") {
+                let number = line["number"].as_u64().expect("a number");
+                let arrived = received.contains(&number);
+                match line["how"].as_str() {
+                    Some("delivered") => missing += u64::from(!arrived),
+                    // The one that was set back cannot know what arrived of what it sent since.
+                    Some("refused") => assert!(number % 7 == 0 || from == 1, "seed {seed}: {number}"),
+                    how => panic!("seed {seed}: {from} to {to}, number {number}: {how:?}"),
+                }
+            }
+            let named = self.missing_by_name(to, from);
+            assert!(
+                missing <= named,
+                "seed {seed}: {missing} of {from} to {to} are missing, {named} are named"
+            );
+        }
+    }
+
+    /// How many records of a peer's are named as missing in a node's status.
+    fn missing_by_name(&mut self, node: usize, peer: usize) -> u64 {
+        let reply = ReplyId(u64::MAX - 1);
+        self.handle(node, Input::Control { reply, control: Control::Status });
+        let peer = self.nodes[peer].identity.id().to_string();
+        let running = self.nodes[node].running.as_mut().expect("every node was started for the calm");
+        while let Some(effect) = running.core.poll_effect() {
+            if let Effect::Out(released) = effect
+                && let Out::Reply { to, reply: Reply::Status(status) } = released.into_inner()
+                && to == reply
+            {
+                let streams = status.receiving.iter().filter(|stream| stream.peer == peer);
+                return streams.flat_map(|stream| &stream.gaps).map(|(first, last)| last - first + 1).sum();
+            }
+        }
+        panic!("the core answers a status at once when nothing is being synced");
+    }
+}

@@ -1,0 +1,94 @@
+//! Whole nodes in one process, from one seed: the core, the link's endpoint and the log that ship, over a network that
+//! loses, doubles and reorders and a disk that loses power. What was answered is kept; what was sent is applied once,
+//! in order; what an app refused is heard, once.
+//!
+//! More seeds: `SELVEDGE_SEEDS=5000 cargo test --release -p selvedge-core --test simulation`. One seed, traced:
+//! `SELVEDGE_SEED=17`.
+#![allow(
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test says what it did, and is told which seeds"
+)]
+
+mod check;
+mod world;
+
+use world::{FAULTS, Reached, World};
+
+const APP: &str = r#"
+app echo
+
+enum How { waiting, delivered, refused }
+
+record Got { id: int, peer: node, number: int }
+record Sent { number: int, to: node, how: How }
+
+state got: list of Got by id
+state sent: list of Sent by number
+
+on write(to: node, number: int) {
+  sent add Sent { number, to, how: .waiting }
+  send say(number) to to
+}
+
+on say(number: int) from peer {
+  require number % 7 != 0 else "a multiple of seven"
+  got add Got { id: next_id(got), peer, number }
+}
+
+on delivered say(number) to _ {
+  let s = sent[number] else refuse "nothing was sent"
+  require s.how == .waiting else "heard twice"
+  s.how = .delivered
+}
+
+on refused say(number) to _ because _ {
+  let s = sent[number] else refuse "nothing was sent"
+  require s.how == .waiting else "heard twice"
+  s.how = .refused
+}
+
+view received(peer: node) = [g.number for g in got where g.peer == peer order by g.id]
+view outcomes(to: node) = [{ s.number, s.how } for s in sent where s.to == to order by s.number]
+"#;
+
+/// Seeds of the short form.
+const SEEDS: u64 = 120;
+
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Runs seeds, and says which one failed and whether each fault was reached.
+fn run_seeds(sets_back: bool, faults: &[&str]) {
+    let one = number_from("SELVEDGE_SEED");
+    let seeds = one.map_or(0..number_from("SELVEDGE_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
+    let mut reached = Reached::new();
+    for seed in seeds {
+        let mut world = World::new(seed, sets_back);
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run()));
+        if let Err(panic) = ran {
+            eprintln!("again, with a trace: SELVEDGE_SEED={seed}");
+            std::panic::resume_unwind(panic);
+        }
+        for (what, times) in world.reached {
+            *reached.entry(what).or_default() += times;
+        }
+    }
+    if one.is_none() {
+        for what in faults {
+            assert!(reached.contains_key(what), "no seed reached: {what}");
+        }
+    }
+}
+
+#[test]
+fn what_was_answered_is_kept_and_what_was_sent_is_applied_once() {
+    run_seeds(false, &FAULTS);
+}
+
+#[test]
+fn a_node_set_back_in_time_applies_nothing_twice_and_names_what_is_missing() {
+    run_seeds(true, &["set back", "killed", "lost"]);
+}
