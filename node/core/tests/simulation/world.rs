@@ -456,6 +456,12 @@ impl World {
             }
         }
         if self.sets_back {
+            // A last word each way: what is missing is named when the sender speaks next.
+            for node in 0..NODES {
+                for _ in 0..8 {
+                    self.plan(STORM + CALM / 2, Happening::Post { node });
+                }
+            }
             let backup_at = self.chance.below(STORM / 2);
             let set_back_at = backup_at + self.chance.below(STORM - backup_at);
             self.plan(backup_at, Happening::Backup { node: 1 });
