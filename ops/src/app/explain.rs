@@ -20,7 +20,7 @@ pub fn run(asked: Option<&str>, output: &mut Output) -> anyhow::Result<ExitCode>
         }
         return Ok(ExitCode::SUCCESS);
     };
-    let code = code(asked).map_err(|none| anyhow::anyhow!("{none}; `selvedge app explain` lists all"))?;
+    let code = code(asked).map_err(|none| anyhow::anyhow!("{none} (`selvedge app explain` lists all)"))?;
     let page = page(code).ok_or_else(|| anyhow::anyhow!("{} has no page in this version", code.text()))?;
     output.say(
         || shown(&page),

@@ -1,0 +1,289 @@
+//! `selvedge app` as a person or an editor runs it: the real command, its output and its exit codes.
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const SCORES: &str = "\
+// Who won how often.
+
+app scores
+
+enum Stage { open, done }
+
+record Score {
+  player: text, // as they sign
+  points: int = 0,
+  stage: Stage = .open,
+  since: time?,
+}
+
+state board: list of Score by player
+
+on add(player: text, points: int = 1) -> int {
+  require points > 0 else \"more than nothing\"
+  let s = board[player] else board add Score { player }
+  s.points += points
+  return s.points
+}
+
+on take(scores: list of Score, by_whom: node?) {
+  for s in scores { board put s }
+}
+
+view top(n: int = 10) = [{ s.player, s.stage, s.since } for s in board order by s.points desc take n]
+view of(player: text) = board[player]
+view total = sum(s.points for s in board)
+";
+
+/// A folder with apps in it, and the command.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn with(files: &[(&str, &str)]) -> Desk {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).expect("it can be written");
+        }
+        Desk { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Runs `selvedge app …` with this on its standard input.
+    fn app(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+            .arg("app")
+            .args(arguments)
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        // A command that does not read its input may be gone already.
+        let _ = child.stdin.take().expect("its input is piped").write_all(input.as_bytes());
+        child.wait_with_output().expect("the command ends")
+    }
+
+    /// What it says on standard output and on standard error; its exit code is as expected.
+    fn says(&self, code: i32, arguments: &[&str], input: &str) -> (String, String) {
+        let output = self.app(arguments, input);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it says text");
+        let (said, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{said}\n{error}");
+        (said, error)
+    }
+
+    fn lines(&self, code: i32, arguments: &[&str], input: &str) -> Vec<Value> {
+        let (said, _) = self.says(code, arguments, input);
+        said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    }
+}
+
+#[test]
+fn check_says_all_that_is_wrong_in_all_files() {
+    let wrong = "app a\nview v = totl\nview é = 1\n";
+    let desk = Desk::with(&[("scores.weft", SCORES), ("wrong.weft", wrong), ("fine.weft", "app fine\n")]);
+    let (said, _) = desk.says(0, &["check", "scores.weft", "fine.weft"], "");
+    assert_eq!(said, "scores.weft: nothing is wrong\nfine.weft: nothing is wrong\n");
+    let (said, _) = desk.says(1, &["check", "wrong.weft", "fine.weft"], "");
+    assert!(said.contains("error[W0011]") && said.contains("fine.weft: nothing"), "{said}");
+    let said = desk.lines(1, &["check", "--json", "scores.weft", "wrong.weft", "missing.weft"], "");
+    let keys =
+        ["code", "severity", "file", "line", "column", "end_line", "end_column", "message", "why", "help"];
+    assert_eq!(said[0].as_object().expect("an object").keys().collect::<Vec<_>>(), keys);
+    assert_eq!(
+        said[0],
+        json!({
+            "code": "W0011", "severity": "error", "file": "wrong.weft", "line": 2, "column": 10, "end_line": 2,
+            "end_column": 14, "message": "there is no value `totl`", "why": said[0]["why"], "help": said[0]["help"],
+        })
+    );
+    assert_eq!(
+        (&said[1]["line"], &said[1]["column"], &said[1]["end_column"]),
+        (&json!(3), &json!(6), &json!(7))
+    );
+    let last = said.last().and_then(|said| said["error"].as_str()).expect("the missing file is told");
+    assert!(last.contains("cannot read missing.weft"), "{last}");
+    desk.says(2, &["check"], "");
+}
+
+#[test]
+fn fmt_writes_the_one_layout_or_nothing() {
+    let desk = Desk::with(&[("a.weft", "app   a\nstate x:int=1\n"), ("wrong.weft", "app a\nstate = 1\n")]);
+    assert_eq!(desk.says(1, &["fmt", "--check", "a.weft"], "").0, "a.weft: has another layout\n");
+    assert_eq!(desk.read("a.weft"), "app   a\nstate x:int=1\n");
+    assert_eq!(desk.says(0, &["fmt", "a.weft"], "").0, "a.weft: laid out\n");
+    assert_eq!(desk.read("a.weft"), "app a\nstate x: int = 1\n");
+    assert_eq!(desk.says(0, &["fmt", "--check", "a.weft"], "").0, "");
+    assert_eq!(
+        desk.lines(0, &["fmt", "--json", "a.weft"], ""),
+        [json!({ "file": "a.weft", "changed": false })]
+    );
+    let (_, error) = desk.says(1, &["fmt", "wrong.weft", "missing.weft"], "");
+    assert!(error.contains("error[W0004]") && error.contains("cannot read missing.weft"), "{error}");
+    assert_eq!(desk.read("wrong.weft"), "app a\nstate = 1\n");
+}
+
+#[test]
+fn explain_has_a_page_a_list_and_a_guess() {
+    let desk = Desk::with(&[]);
+    let (page, _) = desk.says(0, &["explain", "w23"], "");
+    assert!(
+        page.starts_with("W0023: ") && page.contains("This is wrong:") && page.contains("error[W0023]"),
+        "{page}"
+    );
+    let page = &desk.lines(0, &["explain", "W0023", "--json"], "")[0];
+    assert_eq!((&page["code"], page["wrong"].is_string()), (&json!("W0023"), true));
+    assert!(desk.says(0, &["explain"], "").0.lines().count() >= 42);
+    let (_, error) = desk.says(1, &["explain", "W0203"], "");
+    assert!(error.contains("there is no code `W0203`; did you mean W0003"), "{error}");
+}
+
+#[test]
+fn a_new_app_is_right_laid_out_and_runs() {
+    let desk = Desk::with(&[]);
+    let (said, _) = desk.says(0, &["new", "plans", "--dir", "."], "");
+    assert!(said.contains("plans.weft is there"), "{said}");
+    desk.says(0, &["check", "plans/plans.weft"], "");
+    desk.says(0, &["fmt", "--check", "plans/plans.weft"], "");
+    let input = "post write {\"text\":\"milk\"}\npost finish {\"id\":1}\nview count_of stage=done\n";
+    let (said, _) = desk.says(0, &["run", "plans/plans.weft"], input);
+    assert!(said.ends_with("1\ndone\n1\n"), "{said}");
+    assert!(desk.read("plans/README.md").starts_with("# plans\n"));
+    let (_, error) = desk.says(1, &["new", "plans"], "");
+    assert!(error.contains("is there already"), "{error}");
+    assert!(desk.says(1, &["new", "My-App"], "").1.contains("is no name of an app"));
+}
+
+#[test]
+fn run_is_a_conversation_through_a_pipe() {
+    let desk = Desk::with(&[("scores.weft", SCORES), ("wrong.weft", "app a\nview v = totl\n")]);
+    let input = "watch total\npost add {\"player\":\"ann\"}\nview of player=ann\nquit\nview total\n";
+    let said = desk.lines(0, &["run", "scores.weft", "--json"], input);
+    assert_eq!(said[0]["ready"], "scores");
+    assert_eq!(
+        said[1..],
+        [
+            json!({ "watched": "total", "value": 0 }),
+            json!({ "posted": "add", "answer": 1 }),
+            json!({ "watched": "total", "value": 1 }),
+            json!({ "view": "of", "value": { "player": "ann", "points": 1, "stage": "open", "since": null } }),
+            json!({ "quit": true }),
+        ]
+    );
+    let said = desk.lines(
+        1,
+        &["run", "scores.weft", "--json"],
+        "post add {\"player\":\"ann\",\"points\":0}\nview total\n",
+    );
+    assert_eq!(said[1..], [json!({ "error": "more than nothing" }), json!({ "view": "total", "value": 0 })]);
+    let (_, error) = desk.says(1, &["run", "wrong.weft"], "");
+    assert!(error.contains("error[W0011]"), "{error}");
+}
+
+/// A validator of a part of a document that refers to other parts of it.
+fn validator(document: &Value, pointer: &str) -> jsonschema::Validator {
+    assert!(document.pointer(pointer).is_some(), "{pointer}");
+    let mut schema = document.clone();
+    schema["$ref"] = format!("#{pointer}").into();
+    jsonschema::draft202012::new(&schema).unwrap_or_else(|error| panic!("{pointer}: {error}"))
+}
+
+#[test]
+fn schemas_take_what_the_app_takes_and_fit_what_it_gives() {
+    let desk = Desk::with(&[("scores.weft", SCORES)]);
+    let schema: Value =
+        serde_json::from_str(&desk.says(0, &["doc", "scores.weft", "--json-schema"], "").0).expect("JSON");
+    let interface: Value =
+        serde_json::from_str(&desk.says(0, &["doc", "scores.weft", "--openapi"], "").0).expect("JSON");
+    // What each input takes and refuses for its shape.
+    let bodies = [
+        ("add", json!({ "player": "ann" }), true),
+        ("add", json!({ "player": "ann", "points": 3 }), true),
+        ("add", json!({}), false),
+        ("add", json!({ "player": 1 }), false),
+        ("add", json!({ "player": "ann", "points": "3" }), false),
+        ("add", json!({ "player": "ann", "points": null }), false),
+        ("add", json!({ "player": "ann", "points": 1.5 }), false),
+        ("add", json!({ "player": "ann", "more": 1 }), false),
+        ("take", json!({ "scores": [] }), true),
+        ("take", json!({ "scores": [{ "player": "ben", "stage": "done", "since": 7 }] }), true),
+        ("take", json!({ "scores": [{ "player": "ben", "since": null }], "by_whom": null }), true),
+        ("take", json!({ "scores": [{ "points": 1 }] }), false),
+        ("take", json!({ "scores": [{ "player": "ben", "stage": "lost" }] }), false),
+        ("take", json!({ "scores": [], "by_whom": "ben" }), false),
+        ("take", json!([]), false),
+    ];
+    let posts: String = bodies.iter().map(|(input, body, _)| format!("post {input} {body}\n")).collect();
+    let said = desk.lines(1, &["run", "scores.weft", "--json"], &posts);
+    for ((input, body, taken), said) in bodies.iter().zip(&said[1..]) {
+        let fits = validator(&schema, &format!("/$defs/input.{input}")).is_valid(body);
+        let route = format!("/paths/~1scores~1{input}/post/requestBody/content/application~1json/schema");
+        let fits_interface = validator(&interface, &route).is_valid(body);
+        let app = said.get("posted").is_some();
+        assert_eq!((fits, fits_interface, app), (*taken, *taken, *taken), "{input} {body} {said}");
+    }
+    // What views and inputs give.
+    let commands = "post add {\"player\":\"ann\",\"points\":2}\nview top\nview of player=ann\nview of player=eve\nview total\n";
+    let said = desk.lines(0, &["run", "scores.weft", "--json"], commands);
+    validator(&schema, "/$defs/input.add.answer").validate(&said[1]["answer"]).expect("the answer fits");
+    for said in &said[2..] {
+        let (view, value) = (said["view"].as_str().expect("a view"), &said["value"]);
+        let fits = validator(&schema, &format!("/$defs/view.{view}"));
+        fits.validate(value).unwrap_or_else(|error| panic!("{view} {value}: {error}"));
+        let route = format!("/paths/~1scores~1{view}/get/responses/200/content/application~1json/schema");
+        validator(&interface, &route)
+            .validate(value)
+            .unwrap_or_else(|error| panic!("{view} {value}: {error}"));
+        assert!(!fits.is_valid(&json!({ "no": "view" })), "{view}");
+    }
+}
+
+#[test]
+fn every_part_of_the_interface_that_is_a_schema_is_one() {
+    let desk = Desk::with(&[("scores.weft", SCORES)]);
+    let (text, _) = desk.says(0, &["doc", "scores.weft", "--openapi"], "");
+    let interface: Value = serde_json::from_str(&text).expect("JSON");
+    for name in interface["components"]["schemas"].as_object().expect("schemas").keys() {
+        let schema = &interface["components"]["schemas"][name];
+        jsonschema::draft202012::meta::validate(schema).unwrap_or_else(|error| panic!("{name}: {error}"));
+        validator(&interface, &format!("/components/schemas/{name}"));
+    }
+    let (page, _) = desk.says(0, &["doc", "scores.weft"], "");
+    assert!(page.contains("`GET /scores/of` — `view of(player: text) -> Score?`"), "{page}");
+    desk.says(2, &["doc", "scores.weft", "--openapi", "--json-schema"], "");
+}
+
+#[test]
+fn the_editors_server_speaks_on_standard_input_and_output() {
+    let desk = Desk::with(&[]);
+    let messages = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": {} } }),
+        json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" }),
+        json!({ "jsonrpc": "2.0", "method": "exit" }),
+    ];
+    let input: String = messages
+        .iter()
+        .map(|message| {
+            let text = message.to_string();
+            format!("Content-Length: {}\r\n\r\n{text}", text.len())
+        })
+        .collect();
+    let (said, _) = desk.says(0, &["lsp"], &input);
+    assert!(
+        said.contains("\"definitionProvider\":true") && said.matches("Content-Length").count() == 2,
+        "{said}"
+    );
+}
