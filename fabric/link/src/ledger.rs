@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use sealing::Tag;
 
 use crate::command::Declaration;
+use crate::limits::WINDOW_RECORDS;
 
 /// What was heard of one stream: committed, so it survives every crash. The default is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +23,14 @@ pub struct Heard {
     pub tag: Tag,
     /// What was refused up to `number` and is not settled yet, with the reasons.
     pub refusals: BTreeMap<u64, String>,
+    /// The highest number of which a refusal was forgotten, since its sender had settled it; 0 before the first. Whoever
+    /// sends it again does not know any more that it was refused.
+    pub settled: u64,
 }
 
 impl Default for Heard {
     fn default() -> Heard {
-        Heard { number: 0, tag: Tag([0; 8]), refusals: BTreeMap::new() }
+        Heard { number: 0, tag: Tag([0; 8]), refusals: BTreeMap::new(), settled: 0 }
     }
 }
 
@@ -69,6 +73,9 @@ impl Heard {
         if declaration.last < heard && number <= heard {
             return Verdict::Forked;
         }
+        if number == declaration.oldest && self.was_settled(declaration) {
+            return Verdict::Forked;
+        }
         match number {
             _ if number == heard && tag != self.tag => Verdict::Forked,
             _ if number <= heard => Verdict::Duplicate,
@@ -76,6 +83,14 @@ impl Heard {
             _ if number == declaration.oldest => Verdict::Gap { from: heard + 1, to: number - 1 },
             _ => Verdict::Duplicate,
         }
+    }
+
+    /// Whether the sender declares as unsettled what it had settled. It is asked of the first record of a declaration
+    /// alone, since settling goes on behind it. A sender without its past would be told `delivered` of a refusal that is
+    /// forgotten here; or, if what it has is further back than a window, would never reach the number heard.
+    fn was_settled(&self, declaration: &Declaration) -> bool {
+        let reach = declaration.oldest.saturating_sub(1).saturating_add(WINDOW_RECORDS as u64);
+        declaration.oldest <= self.settled || self.number > reach
     }
 
     /// Record `number` has its outcome: applied, or refused with a reason.
@@ -89,7 +104,9 @@ impl Heard {
 
     /// The sender forgot its rows up to `upto`: so are the refusals here.
     pub fn settle(&mut self, upto: u64) {
-        self.refusals.retain(|number, _| *number > upto);
+        let kept = self.refusals.split_off(&upto.saturating_add(1));
+        let forgotten = std::mem::replace(&mut self.refusals, kept);
+        self.settled = self.settled.max(forgotten.last_key_value().map_or(0, |(number, _)| *number));
     }
 }
 
@@ -138,6 +155,42 @@ mod tests {
         // Backup at 50, the peer heard 60 of run A, new 51–70 made in run B while away.
         check((60, A), (51, A, 70), (60, B), Verdict::Forked);
         check((60, A), (51, A, 70), (51, B), Verdict::Duplicate);
+        // No sender has more than a window unsettled: this one was set back, and would never reach the number heard.
+        check((300, A), (45, A, 400), (45, A), Verdict::Duplicate);
+        check((300, A), (44, A, 400), (44, A), Verdict::Forked);
+        check((300, A), (44, A, 400), (45, A), Verdict::Duplicate);
+    }
+
+    #[test]
+    fn a_sender_that_forgot_what_it_settled() {
+        // The refused number that was settled up to which, the oldest, the record, the verdict.
+        let rows = [
+            (3, 5, 3, 3, Verdict::Forked),
+            (3, 5, 2, 2, Verdict::Forked),
+            // It settled further up in the same pair of runs.
+            (3, 5, 2, 3, Verdict::Duplicate),
+            // What is unsettled was not refused, so `delivered` is true of it.
+            (3, 5, 4, 4, Verdict::Duplicate),
+            // The refusal is still kept, and is told again.
+            (3, 2, 3, 3, Verdict::Duplicate),
+        ];
+        for (refused, upto, oldest, number, expected) in rows {
+            let mut heard = Heard::default();
+            for number in 1..=6 {
+                heard.apply(number, A, (number == refused).then(|| "no".into()));
+            }
+            heard.settle(upto);
+            let declaration = Declaration {
+                stream: StreamId([7; 16]),
+                from_app: "a".into(),
+                to_app: "b".into(),
+                oldest,
+                tag_before: A,
+                last: 9,
+            };
+            let row = (refused, upto, oldest, number);
+            assert_eq!(heard.judge(&declaration, number, A), expected, "{row:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,12 @@ impl Inbound {
     /// The stream as its row says; its refusals have rows of their own.
     pub fn restore(row: HeardRow) -> Inbound {
         Inbound {
-            heard: Heard { number: row.number, tag: Tag(row.tag), refusals: BTreeMap::new() },
+            heard: Heard {
+                number: row.number,
+                tag: Tag(row.tag),
+                refusals: BTreeMap::new(),
+                settled: row.settled,
+            },
             gaps: row.gaps,
             ..Inbound::new(&row.from_app, &row.to_app)
         }
@@ -53,7 +58,7 @@ impl Inbound {
         HeardRow {
             number: self.heard.number,
             tag: self.heard.tag.0,
-            settled: 0,
+            settled: self.heard.settled,
             from_app: self.from_app.clone(),
             to_app: self.to_app.clone(),
             gaps: self.gaps.clone(),

@@ -355,8 +355,7 @@ impl World {
         let me = self.nodes[node].id();
         let receiver = self.index_of(peer);
         let there = &self.nodes[receiver];
-        // A sender that was set back to before it settled a refusal may be told `delivered`: the refusal is forgotten.
-        let was_rolled_back = there.was_rolled_back || self.nodes[node].was_rolled_back;
+        let was_rolled_back = there.was_rolled_back;
         let applied = there
             .disk
             .applied
