@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use sealing::{NodeId, Run};
 use sealing::hello::open_hello;
+use sealing::{NodeId, Run};
 
 use crate::bucket::Bucket;
 use crate::card_fetch::{CardFetch, key_of_card};

@@ -205,6 +205,7 @@ impl Link {
         if counters <= self.hello_heard || self.knows_newer_run(opened) {
             let bytes = datagram::answer(key, &opened.decline(BEHIND));
             call.effects.push(Effect::Datagram { to: from, bytes });
+            self.path.suggest(from);
             return;
         }
         let mine_wins = call.me.identity.id() < self.node;

@@ -10,6 +10,8 @@ pub(crate) struct Path {
     known: Vec<SocketAddr>,
     current: Option<SocketAddr>,
     proven: bool,
+    /// Where a hello came from that was declined, since it may be a replay: tried once, before the known ones.
+    suggested: Option<SocketAddr>,
     received: u64,
     sent: u64,
     /// What is to come back from the address in use before it is trusted.
@@ -69,10 +71,16 @@ impl Path {
         }
     }
 
+    /// The peer may be at this address. One of those known stands for itself.
+    pub(crate) fn suggest(&mut self, address: SocketAddr) {
+        self.suggested = Some(address).filter(|address| !self.known.contains(address));
+    }
+
     /// The next known address, after probes to this one were not answered. Returns whether there is another one.
     pub(crate) fn rotate(&mut self) -> bool {
         let at = self.known.iter().position(|known| Some(*known) == self.current).map_or(0, |at| at + 1);
-        let Some(next) = self.known.get(at % self.known.len().max(1)).copied() else { return false };
+        let known = self.known.get(at % self.known.len().max(1)).copied();
+        let Some(next) = self.suggested.take().or(known) else { return false };
         let other = self.current != Some(next);
         self.go_to(next);
         other
