@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Files that a person would read and type from.
-const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/node.md"];
+const PAGES: [&str; 4] = ["README.md", "CONTRIBUTING.md", "docs/node.md", "docs/app.md"];
 
 /// What `.ci/run` runs instead of this test: these build or test the whole workspace.
 const RUN_BY_CI: [&str; 4] =
