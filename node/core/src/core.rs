@@ -274,8 +274,8 @@ impl Core {
     }
 
     fn learn_address(&mut self, peer: NodeId, address: SocketAddr) {
-        let known = self.peers.get(&peer).filter(|row| row.addresses.first() != Some(&address));
-        if let Some(row) = known {
+        let news = |row: &&PeerRow| !row.removed && row.addresses.first() != Some(&address);
+        if let Some(row) = self.peers.get(&peer).filter(news) {
             let addresses = [address].into_iter().chain(row.addresses.iter().copied()).collect();
             let row = PeerRow { addresses: newest_first(addresses), ..row.clone() };
             self.write_peer(peer, row);
@@ -302,7 +302,6 @@ impl Core {
         self.batch.change(rows::RUN, Vec::new(), Some(rows::encode(&self.run.counter)));
         self.batch.commands.push(Command::Restart { run: self.run });
         self.link_states.clear();
-        self.outbox.begin_anew();
         self.introduce_all();
     }
 
@@ -409,11 +408,18 @@ impl Core {
     fn let_out(&mut self, out: Out) {
         match out {
             Out::Link(command) if command.stream_peer() == Some(self.me) => self.loopback.push_back(command),
-            out => {
-                let released = Released::new(out, self.next_sequence - 1, &self.synced);
-                self.effects.push_back(Effect::Out(released));
+            Out::Link(Command::Restart { .. }) => {
+                // Not before: what leaves until then still goes to the run before.
+                self.outbox.begin_anew();
+                self.leave(out);
             }
+            out => self.leave(out),
         }
+    }
+
+    fn leave(&mut self, out: Out) {
+        let released = Released::new(out, self.next_sequence - 1, &self.synced);
+        self.effects.push_back(Effect::Out(released));
     }
 
     /// What is sent to a removed peer is refused, as soon as the app that hears it runs.
