@@ -91,9 +91,19 @@ impl Conversation {
         Some((incoming, &mut self.held))
     }
 
-    pub(crate) fn stored(&mut self, stream: StreamId, upto: u64, refusals: Vec<(u64, String)>) {
-        if let Some((incoming, _)) = self.incoming_of(stream) {
-            incoming.store(upto, refusals);
+    /// The store has all up to `upto`: it has room for more that came.
+    pub(crate) fn stored(
+        &mut self,
+        peer: NodeId,
+        stream: StreamId,
+        upto: u64,
+        refusals: Vec<(u64, String)>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some((incoming, held)) = self.incoming_of(stream) {
+            let mut deliver = Vec::new();
+            incoming.store(upto, refusals, held, &mut deliver);
+            hand_over(peer, &incoming.declaration, deliver, effects);
         }
     }
 
@@ -199,7 +209,17 @@ impl Conversation {
             Frame::Waiting { handle, turn, number, .. } | Frame::Ready { handle, turn, number } => {
                 self.outgoing.get(handle).map_or(Ok(()), |outgoing| outgoing.check_turn(*turn, *number))
             }
-            _ => Ok(()),
+            // What is of records is kept or not when it is applied; the rest is the link's.
+            Frame::Records { .. } | Frame::Piece { .. } | Frame::Settled { .. } | Frame::Forked { .. } => {
+                Ok(())
+            }
+            Frame::Padding
+            | Frame::Ping
+            | Frame::Ack { .. }
+            | Frame::PathChallenge(_)
+            | Frame::PathResponse(_)
+            | Frame::Close
+            | Frame::Hailed(_) => Ok(()),
         }
     }
 
@@ -253,7 +273,14 @@ impl Conversation {
                 self.on_answer(peer, frame, effects);
                 true
             }
-            _ => true,
+            // They ask nothing of streams.
+            Frame::Padding | Frame::Ping => true,
+            // The link applied them itself; in a hello or hail they may not be.
+            Frame::Ack { .. }
+            | Frame::PathChallenge(_)
+            | Frame::PathResponse(_)
+            | Frame::Close
+            | Frame::Hailed(_) => false,
         }
     }
 
@@ -359,7 +386,9 @@ mod tests {
 
     use super::*;
     use crate::frame;
-    use crate::limits::{ASSEMBLIES_PER_PEER_MAX, RECORD_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX};
+    use crate::limits::{
+        ASSEMBLIES_PER_PEER_MAX, PIECE_BYTES, RECORD_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX, WIRE_BYTES,
+    };
 
     const PEER: NodeId = NodeId([9; 32]);
 
@@ -416,7 +445,7 @@ mod tests {
                 for frame in &frames {
                     conversation.apply(PEER, frame, &mut effects);
                 }
-                conversation.stored(StreamId([2; 16]), 1, Vec::new());
+                conversation.stored(PEER, THEIRS, 1, Vec::new(), &mut effects);
                 conversation.waiting(StreamId([2; 16]), 3, "no".into());
                 conversation.ready("b");
                 let (mut out, mut contents) = (Vec::new(), Vec::new());
@@ -430,6 +459,78 @@ mod tests {
                 prop_assert!(conversation.incoming.len() <= STREAMS_PER_PEER_MAX);
             }
         }
+    }
+
+    const THEIRS: StreamId = StreamId([2; 16]);
+
+    /// Record `number` comes in pieces, and those that were not kept once more after the store said `stored`. Returns
+    /// whether all were kept the first time.
+    fn take_large(
+        conversation: &mut Conversation,
+        number: u64,
+        bytes: usize,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let (payload, total) = (vec![number as u8; bytes], bytes as u64);
+        let piece = |at: usize, bytes| {
+            let offset = (at * PIECE_BYTES) as u64;
+            Frame::Piece { handle: 0, number, tag: Tag([1; 8]), total, offset, bytes }
+        };
+        let mut refused: Vec<_> = payload.chunks(PIECE_BYTES).enumerate().collect();
+        refused.retain(|(at, bytes)| !conversation.apply(PEER, &piece(*at, bytes), effects));
+        if !refused.is_empty() {
+            conversation.stored(PEER, THEIRS, 1, Vec::new(), effects);
+        }
+        for (at, bytes) in &refused {
+            assert!(conversation.apply(PEER, &piece(*at, bytes), effects));
+        }
+        refused.is_empty()
+    }
+
+    fn handed(effects: &[Effect]) -> Vec<u64> {
+        let number = |effect: &Effect| match effect {
+            Effect::Record { number, .. } => Some(*number),
+            _ => None,
+        };
+        effects.iter().filter_map(number).collect()
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_handed_over_once_a_slow_store_has_room() {
+        let mut conversation = begun();
+        let mut effects = Vec::new();
+        let window = (WIRE_BYTES / RECORD_BYTES_MAX) as u64;
+        for number in 1..window {
+            assert!(take_large(&mut conversation, number, RECORD_BYTES_MAX, &mut effects));
+        }
+        // It comes before its turn and is kept; the one before it fills what the store may have open.
+        let early = Frame::Records {
+            handle: 0,
+            first: window + 1,
+            tag: Tag([1; 8]),
+            payloads: vec![b"early".as_slice()],
+        };
+        assert!(conversation.apply(PEER, &early, &mut effects));
+        assert!(take_large(&mut conversation, window, RECORD_BYTES_MAX, &mut effects));
+        assert_eq!(handed(&effects), (1..=window).collect::<Vec<_>>());
+        conversation.stored(PEER, THEIRS, 1, Vec::new(), &mut effects);
+        assert_eq!(handed(&effects), (1..=window + 1).collect::<Vec<_>>());
+        assert_eq!(conversation.held.reorder_bytes, 0);
+    }
+
+    #[test]
+    fn a_large_record_that_does_not_fit_is_not_acknowledged() {
+        let mut conversation = begun();
+        let mut effects = Vec::new();
+        let window = (WIRE_BYTES / RECORD_BYTES_MAX) as u64;
+        for number in 1..window {
+            assert!(take_large(&mut conversation, number, RECORD_BYTES_MAX, &mut effects));
+        }
+        assert!(take_large(&mut conversation, window, RECORD_BYTES_MAX - 2_000, &mut effects));
+        let next = window + 1;
+        assert!(!take_large(&mut conversation, next, 5_000, &mut effects));
+        assert_eq!(handed(&effects), (1..=next).collect::<Vec<_>>());
+        assert_eq!(conversation.held.assemblies, 0);
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl Endpoint {
         refusals: Vec<(u64, String)>,
     ) {
         self.with(now, peer, |link, call| {
-            link.conversation.stored(stream, upto, refusals);
+            link.conversation.stored(peer, stream, upto, refusals, call.effects);
             link.pump(call);
         });
     }

@@ -93,12 +93,40 @@ impl From<Truncated> for PeerMisbehaved {
 impl Frame<'_> {
     /// Whether a packet with this frame asks to be acknowledged.
     pub(crate) fn is_eliciting(&self) -> bool {
-        !matches!(self, Frame::Padding | Frame::Ack { .. } | Frame::Close)
+        match self {
+            Frame::Padding | Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close => false,
+            Frame::Ping | Frame::PathChallenge(_) | Frame::Hailed(_) => true,
+            Frame::Declaration { .. }
+            | Frame::Records { .. }
+            | Frame::Piece { .. }
+            | Frame::Settled { .. } => true,
+            Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
+        }
     }
 
-    /// Whether a hello or a hail may carry this frame: what starts a link, and nothing about packet numbers.
-    pub(crate) fn may_be_first(&self) -> bool {
-        !matches!(self, Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close)
+    /// Whether a hello may carry this frame: what begins streams, before anything is known of the receiver.
+    pub(crate) fn may_be_in_hello(&self) -> bool {
+        match self {
+            Frame::Padding | Frame::Ping => true,
+            Frame::Declaration { .. }
+            | Frame::Records { .. }
+            | Frame::Piece { .. }
+            | Frame::Settled { .. } => true,
+            Frame::Ack { .. } | Frame::PathChallenge(_) | Frame::PathResponse(_) => false,
+            Frame::Close | Frame::Hailed(_) => false,
+            Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => {
+                false
+            }
+        }
+    }
+
+    /// Whether a hail may carry this frame: what a hello may, and what is said of the other side's streams and hails.
+    pub(crate) fn may_be_in_hail(&self) -> bool {
+        match self {
+            Frame::Hailed(_) => true,
+            Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
+            frame => frame.may_be_in_hello(),
+        }
     }
 
     /// Appends this frame if it ends at or before `end`; false if it does not fit.

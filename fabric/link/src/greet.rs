@@ -251,7 +251,7 @@ impl Link {
 
     pub(crate) fn apply_first_frames(&mut self, bytes: &[u8], call: &mut Call<'_>) {
         let Ok(frames) = frame::decode(bytes) else { return };
-        let fits = |frame: &Frame<'_>| frame.may_be_first() && self.conversation.check(frame).is_ok();
+        let fits = |frame: &Frame<'_>| frame.may_be_in_hello() && self.conversation.check(frame).is_ok();
         if !frames.iter().all(fits) {
             return;
         }

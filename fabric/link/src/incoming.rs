@@ -139,32 +139,36 @@ impl Incoming {
             self.early.insert(number, (tag, payload.to_vec()));
             return true;
         }
-        if !self.hand_over(tag, payload.to_vec(), deliver) {
+        if !self.has_room(payload.len()) {
             return false;
         }
+        self.hand_over(tag, payload.to_vec(), deliver);
         self.hand_over_early(held, deliver);
         true
     }
 
+    /// Hands over what came before its turn. What the store has no room for stays: it was acknowledged.
     fn hand_over_early(&mut self, held: &mut Held, deliver: &mut Vec<Delivery>) {
-        while let Some((tag, payload)) = self.early.remove(&self.cursor) {
+        while let Some(early) = self.early.first_entry().filter(|early| *early.key() == self.cursor)
+            && self.open_bytes + early.get().1.len() <= WIRE_BYTES
+        {
+            let (tag, payload) = early.remove();
             held.reorder_bytes -= payload.len() + 1;
-            if !self.hand_over(tag, payload, deliver) {
-                return;
-            }
+            self.hand_over(tag, payload, deliver);
         }
     }
 
-    /// False if the sender ignores the window of bytes.
-    fn hand_over(&mut self, tag: Tag, payload: Vec<u8>, deliver: &mut Vec<Delivery>) -> bool {
-        if self.open_bytes + payload.len() > WIRE_BYTES {
-            return false;
-        }
+    /// Whether the store has room for so many bytes more.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.open_bytes + bytes <= WIRE_BYTES
+    }
+
+    /// Hands over the next record, for which there is room.
+    fn hand_over(&mut self, tag: Tag, payload: Vec<u8>, deliver: &mut Vec<Delivery>) {
         self.open_bytes += payload.len();
         self.open.push_back(payload.len());
         deliver.push(Delivery { number: self.cursor, tag, payload });
         self.cursor += 1;
-        true
     }
 
     /// Takes a piece of a large record. False if it cannot be kept.
@@ -186,7 +190,9 @@ impl Incoming {
             return false;
         }
         if self.assembly.is_none() {
-            if held.assemblies == ASSEMBLIES_PER_PEER_MAX || number > self.stored + WIRE_RECORDS as u64 {
+            // Nothing is handed over before it is whole, so the room that there is now will be there then.
+            let is_full = held.assemblies == ASSEMBLIES_PER_PEER_MAX || !self.has_room(total);
+            if is_full || number > self.stored + WIRE_RECORDS as u64 {
                 return false;
             }
             held.assemblies += 1;
@@ -204,13 +210,19 @@ impl Incoming {
         }
         let Some(Assembly { tag, bytes, .. }) = self.assembly.take() else { return false };
         held.assemblies -= 1;
-        let handed = self.hand_over(tag, bytes, deliver);
+        self.hand_over(tag, bytes, deliver);
         self.hand_over_early(held, deliver);
-        handed
+        true
     }
 
     /// The store here has all up to `upto`. What was not handed over in this pair of runs cannot be meant.
-    pub(crate) fn store(&mut self, upto: u64, refusals: Vec<(u64, String)>) {
+    pub(crate) fn store(
+        &mut self,
+        upto: u64,
+        refusals: Vec<(u64, String)>,
+        held: &mut Held,
+        deliver: &mut Vec<Delivery>,
+    ) {
         if self.taking == Taking::Forked || upto >= self.cursor || upto < self.stored {
             return;
         }
@@ -220,6 +232,7 @@ impl Incoming {
         self.stored = upto;
         self.refusals = refusals.into_iter().map(|(number, reason)| (number, cut(reason))).collect();
         self.say_stored();
+        self.hand_over_early(held, deliver);
     }
 
     fn say_stored(&mut self) {

@@ -139,6 +139,13 @@ impl Link {
             }
             kept &= self.apply_frame(frame, arrival, call);
         }
+        let challenged = frames.iter().rev().find_map(|frame| match frame {
+            Frame::PathChallenge(data) => Some(*data),
+            _ => None,
+        });
+        if let Some(data) = challenged {
+            self.answer_challenge(data, arrival, call);
+        }
         let Some(session) = self.current.as_mut().filter(|_| kept) else { return };
         let in_order = number == session.received.expected();
         if number >= session.received.expected() {
@@ -165,7 +172,8 @@ impl Link {
                     self.path.challenge_again(challenge);
                 }
             }
-            Frame::PathChallenge(data) => self.answer_challenge(*data, arrival, call),
+            // Of several in a packet the last one is answered.
+            Frame::PathChallenge(_) => {}
             Frame::PathResponse(data) => {
                 if self.path.answered(arrival.from, *data) {
                     call.effects.push(Effect::Address { peer: self.node, address: arrival.from });
@@ -202,7 +210,7 @@ impl Link {
             return;
         };
         let frames = match frame::decode(&hail.frames) {
-            Ok(frames) if frames.iter().all(Frame::may_be_first) => frames,
+            Ok(frames) if frames.iter().all(Frame::may_be_in_hail) => frames,
             Ok(_) => return self.fault = Some(PeerMisbehaved::FrameOutOfPlace),
             Err(fault) => return self.fault = Some(fault),
         };
