@@ -47,6 +47,7 @@ pub struct Endpoint {
     strangers: Bucket,
     /// When the next peer without a root may be greeted.
     next_greeting: Time,
+    hello_sequence: u64,
 }
 
 impl Endpoint {
@@ -67,6 +68,7 @@ impl Endpoint {
             hints: Bucket::per_second(HINTS_PER_SECOND),
             strangers: Bucket::per_second(STRANGERS_PER_SECOND),
             next_greeting: Time(0),
+            hello_sequence: 0,
         }
     }
 
@@ -88,7 +90,13 @@ impl Endpoint {
     ) -> Option<T> {
         let link = self.links.get_mut(&node)?;
         let mut effects = Vec::new();
-        let mut call = Call { now, me: &self.config, rng: &mut self.rng, effects: &mut effects };
+        let mut call = Call {
+            now,
+            me: &self.config,
+            rng: &mut self.rng,
+            effects: &mut effects,
+            hello_sequence: &mut self.hello_sequence,
+        };
         let result = act(link, &mut call);
         for effect in &effects {
             if let Effect::Address { address, .. } = effect {

@@ -53,9 +53,9 @@ impl Link {
         let Some(card) = self.card.clone() else { return };
         self.hello_wanted = false;
         let first_frames = self.write_first_frames();
-        self.hello_sequence += 1;
+        *call.hello_sequence += 1;
         let (bytes, pending) =
-            seal_hello(&call.me.identity, &call.me.run, self.hello_sequence, &card, &first_frames, call.rng);
+            seal_hello(&call.me.identity, &call.me.run, *call.hello_sequence, &card, &first_frames, call.rng);
         let key = key_of(&bytes);
         let datagrams = datagram::hello(key, &bytes);
         self.said = Some(Said { key, datagrams, pending, retry, times, is_second, is_declined: false });

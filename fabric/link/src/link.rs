@@ -29,6 +29,8 @@ pub(crate) struct Call<'a> {
     pub(crate) me: &'a Config,
     pub(crate) rng: &'a mut ChaCha20Rng,
     pub(crate) effects: &'a mut Vec<Effect>,
+    /// The hellos that were said in this run, to anybody: a peer that is removed and added counts on.
+    pub(crate) hello_sequence: &'a mut u64,
 }
 
 impl Call<'_> {
@@ -84,7 +86,6 @@ pub(crate) struct Link {
     pub(crate) said: Option<Said>,
     /// What the said hello carried of our streams.
     pub(crate) said_contents: Vec<Content>,
-    pub(crate) hello_sequence: u64,
     pub(crate) hello_wanted: bool,
     pub(crate) answer: Option<CachedAnswer>,
     pub(crate) fetch: Option<CardFetch>,
@@ -132,7 +133,6 @@ impl Link {
             hello_heard: HelloCounters::default(),
             said: None,
             said_contents: Vec::new(),
-            hello_sequence: 0,
             hello_wanted: false,
             answer: None,
             fetch: None,

@@ -246,3 +246,19 @@ fn many_fresh_peers_are_greeted_in_turn_and_rarely_once_they_do_not_answer() {
     let an_hour = sent_by(Time(start.0 + 2 * 3600 * SECOND));
     assert_eq!(an_hour, 2 * count * 6);
 }
+
+#[test]
+fn a_peer_that_is_removed_and_added_in_one_process_is_no_older_than_it_was() {
+    let mut world = two(12);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    let back = world.nodes[0].peers[0].clone();
+    world.on_endpoint(0, |endpoint, now| {
+        endpoint.remove_peer(back.node);
+        endpoint.add_peer(now, back);
+    });
+    let hellos = world.kinds_sent(0x51);
+    run(&mut world, 10 * SECOND);
+    // One hello of three datagrams, and none that was behind.
+    assert_eq!(world.kinds_sent(0x51) - hellos, 3);
+}

@@ -41,6 +41,7 @@ pub struct World {
     pub trace: Vec<String>,
     pub violation: Option<String>,
     pub datagrams: u64,
+    kinds: BTreeMap<u8, u64>,
     /// Every datagram that was sent, for somebody who listens.
     pub capture: Option<Vec<Vec<u8>>>,
     steps: u64,
@@ -70,6 +71,7 @@ impl World {
             trace: Vec::new(),
             violation: None,
             datagrams: 0,
+            kinds: BTreeMap::new(),
             capture: None,
             steps: 0,
             queue: BTreeMap::new(),
@@ -105,6 +107,11 @@ impl World {
                 });
             }
         }
+    }
+
+    /// Datagrams of a kind that were sent, by anybody.
+    pub fn kinds_sent(&self, kind: u8) -> u64 {
+        self.kinds.get(&kind).copied().unwrap_or(0)
     }
 
     pub fn below(&mut self, bound: u32) -> u32 {
@@ -261,6 +268,7 @@ impl World {
 
     fn transmit(&mut self, node: usize, to: SocketAddr, bytes: Vec<u8>) {
         self.datagrams += 1;
+        *self.kinds.entry(bytes[0]).or_default() += 1;
         if let Some(capture) = &mut self.capture {
             capture.push(bytes.clone());
         }
