@@ -1,11 +1,15 @@
 //! A source as tokens with their brackets, and with the comments and line breaks before each.
 
 use crate::diagnostics::Report;
+use crate::syntax::NESTING_MAX;
 use crate::syntax::lexer::{self, Kind, Token};
 use crate::syntax::parser::RESERVED;
 
 /// Words with which a line goes on with the one before, after the grammar.
 pub(super) const CONTINUING: &[&str] = &["and", "else", "in", "is", "or", "then", "where"];
+
+/// Brackets in brackets: more than the grammar lets stand in each other, and few enough for a pass over all for each.
+const OPEN_MAX: usize = 4 * NESTING_MAX as usize;
 
 /// What a bracket holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +93,7 @@ pub(super) fn written(token: &Token, source: &str) -> String {
 }
 
 impl<'a> Pieces<'a> {
-    /// None where the brackets do not match.
+    /// None where the brackets do not match, or too many stand in each other.
     pub(super) fn read(source: &'a str) -> Option<Pieces<'a>> {
         let tokens = lexer::tokens(source, 0, source.len(), &mut Report::default());
         let mut all = Vec::with_capacity(tokens.len());
@@ -178,6 +182,9 @@ impl<'a> Pieces<'a> {
             }
             self.all[at].parent = open.last().copied().unwrap_or(at);
             if self.all[at].opens() {
+                if open.len() >= OPEN_MAX {
+                    return false;
+                }
                 self.all[at].bracket = Some(self.bracket(at, open.last().copied()));
                 open.push(at);
             }

@@ -28,6 +28,39 @@ const DECLARING: &[&str] = &[
 pub(super) struct Words<'a> {
     pub(super) source: &'a str,
     pub(super) tokens: &'a [Token],
+    /// For each opening bracket the one that closes it; the last token where none does.
+    partners: &'a [usize],
+}
+
+/// The tokens of a source, from which [`Words`] are borrowed.
+pub(super) struct Tokens {
+    all: Vec<Token>,
+    partners: Vec<usize>,
+}
+
+impl Tokens {
+    pub(super) fn of(source: &str) -> Tokens {
+        let source = if source.len() > SOURCE_BYTES_MAX { "" } else { source };
+        let all = lexer::tokens(source, 0, source.len(), &mut Report::default());
+        let mut partners = vec![all.len() - 1; all.len()];
+        let mut open = Vec::new();
+        for (at, token) in all.iter().enumerate() {
+            match token.kind {
+                Kind::Sign("(" | "[" | "{") => open.push(at),
+                Kind::Sign(")" | "]" | "}") => {
+                    if let Some(opening) = open.pop() {
+                        partners[opening] = at;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Tokens { all, partners }
+    }
+
+    pub(super) fn words<'a>(&'a self, source: &'a str) -> Words<'a> {
+        Words { source, tokens: &self.all, partners: &self.partners }
+    }
 }
 
 impl<'a> Words<'a> {
@@ -51,18 +84,7 @@ impl<'a> Words<'a> {
     }
     /// The place of the bracket that closes the one at `open`, or the last token.
     pub(super) fn closing(&self, open: usize) -> usize {
-        let mut depth = 0u32;
-        for at in open..self.tokens.len() {
-            match self.kind(at) {
-                Kind::Sign("(" | "[" | "{") => depth += 1,
-                Kind::Sign(")" | "]" | "}") => depth = depth.saturating_sub(1),
-                _ => continue,
-            }
-            if depth == 0 {
-                return at;
-            }
-        }
-        self.tokens.len().saturating_sub(1)
+        self.partners.get(open).copied().unwrap_or(open)
     }
     /// The text from one token to before another, its space made even.
     pub(super) fn line(&self, from: usize, to: usize) -> String {
@@ -81,18 +103,13 @@ impl<'a> Words<'a> {
     }
 }
 
-pub(super) fn tokens(source: &str) -> Vec<Token> {
-    let source = if source.len() > SOURCE_BYTES_MAX { "" } else { source };
-    lexer::tokens(source, 0, source.len(), &mut Report::default())
-}
-
 pub(super) fn read(source: &str) -> Outline {
-    let tokens = tokens(source);
-    let words = Words { source, tokens: &tokens };
-    let starts: Vec<usize> = (0..tokens.len()).filter(|at| begins(words, *at)).collect();
-    let mut outline = Outline { comment: first_comment(source, &tokens), declarations: Vec::new() };
+    let tokens = Tokens::of(source);
+    let words = tokens.words(source);
+    let starts: Vec<usize> = (0..words.tokens.len()).filter(|at| begins(words, *at)).collect();
+    let mut outline = Outline { comment: first_comment(source, words.tokens), declarations: Vec::new() };
     for (number, start) in starts.iter().enumerate() {
-        let end = starts.get(number + 1).copied().unwrap_or(tokens.len() - 1);
+        let end = starts.get(number + 1).copied().unwrap_or(words.tokens.len() - 1);
         outline.declarations.extend(declaration(words, *start, end));
     }
     outline

@@ -1,13 +1,13 @@
 //! Names in bodies, where they can be seen, and what their types are as far as the text shows.
 
-use super::declarations::{Words, tokens};
+use super::declarations::{Tokens, Words};
 use super::{Declares, Local, Outline};
 use crate::diagnostics::Span;
 use crate::syntax::lexer::Kind;
 
 pub(super) fn read(source: &str, outline: &mut Outline) {
-    let tokens = tokens(source);
-    let words = Words { source, tokens: &tokens };
+    let tokens = Tokens::of(source);
+    let words = tokens.words(source);
     for number in 0..outline.declarations.len() {
         let locals = locals_of(words, outline, number);
         outline.declarations[number].locals = locals;

@@ -1,6 +1,6 @@
 //! What stands at a place of a source: what it is, where it is declared, what could stand there.
 
-use super::declarations::{Words, tokens};
+use super::declarations::{Tokens, Words};
 use super::locals::{place_before, place_kind_upto, seen};
 use super::{Declaration, Declares, Local, Member, Outline};
 use crate::diagnostics::Span;
@@ -83,8 +83,8 @@ enum Found<'o> {
 impl Outline {
     /// What is said about the word at a byte of the source.
     pub fn hover(&self, source: &str, offset: usize) -> Option<Hover> {
-        let tokens = tokens(source);
-        let words = Words { source, tokens: &tokens };
+        let tokens = Tokens::of(source);
+        let words = tokens.words(source);
         let at = word_at(words, offset)?;
         let span = words.span(at);
         let hover = |code: String, comment: &str| Some(Hover { span, code, comment: comment.into() });
@@ -104,8 +104,8 @@ impl Outline {
 
     /// Where the word at a byte of the source is declared; several where only the checker could tell.
     pub fn definitions(&self, source: &str, offset: usize) -> Vec<Span> {
-        let tokens = tokens(source);
-        let words = Words { source, tokens: &tokens };
+        let tokens = Tokens::of(source);
+        let words = tokens.words(source);
         let Some(at) = word_at(words, offset) else { return Vec::new() };
         let found = self.found(words, at);
         found
@@ -185,15 +185,15 @@ impl Outline {
 
     /// What could stand at a byte of the source, as far as the text tells.
     pub fn completions(&self, source: &str, offset: usize) -> Vec<Completion> {
-        let tokens = tokens(source);
-        let words = Words { source, tokens: &tokens };
+        let tokens = Tokens::of(source);
+        let words = tokens.words(source);
         let offset = offset as u32;
-        let begun = tokens.iter().position(|token| {
+        let begun = words.tokens.iter().position(|token| {
             matches!(token.kind, Kind::Name | Kind::Type)
                 && token.span.start < offset
                 && offset <= token.span.end
         });
-        let place = begun.unwrap_or_else(|| tokens.partition_point(|token| token.span.end <= offset));
+        let place = begun.unwrap_or_else(|| words.tokens.partition_point(|token| token.span.end <= offset));
         let before = |word: &str| place > 0 && words.is(place - 1, word);
         if before(".") {
             return match place.checked_sub(2).and_then(|_| place_before(words, place - 1)) {

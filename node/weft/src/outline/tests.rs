@@ -139,6 +139,19 @@ fn what_could_stand_at_a_place_is_offered() {
     check("  let x: |\n", &["int", "Score", "Stage"], &["count_"]);
 }
 
+/// Each is a size at which the square of it would take minutes.
+#[test]
+fn a_large_source_has_an_outline_in_time() {
+    let lets: String = (0..20_000).map(|number| format!("  let name{number} = board[{number}]\n")).collect();
+    for source in
+        ["(".repeat(200_000), format!("app a\non f() {{\n{lets}}}\n"), "on f(a: int) {}\n".repeat(20_000)]
+    {
+        let outline = Outline::new(&source);
+        let _ = outline.hover(&source, source.len() / 2);
+        let _ = outline.completions(&source, source.len() / 2);
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_has_an_outline(source in "([ -~\n]|app a\n|on f\\(|let |for x in |\\{|é){0,60}", at in 0usize..100) {
