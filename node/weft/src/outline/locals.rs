@@ -5,6 +5,9 @@ use super::{Declares, Local, Outline};
 use crate::diagnostics::Span;
 use crate::syntax::lexer::Kind;
 
+/// Names of one declaration that are told: more than a person writes in one, and few enough to look through for each.
+const LOCALS_MAX: usize = 2_000;
+
 pub(super) fn read(source: &str, outline: &mut Outline) {
     let tokens = Tokens::of(source);
     let words = tokens.words(source);
@@ -43,6 +46,9 @@ fn locals_of(words: Words<'_>, outline: &Outline, number: usize) -> Vec<Local> {
             _ => {}
         }
         let next = at + 1;
+        if locals.len() >= LOCALS_MAX {
+            break;
+        }
         if words.kind(at) != Kind::Name || words.kind(next) != Kind::Name || words.is(next, "_") {
             continue;
         }
