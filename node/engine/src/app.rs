@@ -190,6 +190,11 @@ impl App {
 }
 
 impl Snapshot {
+    /// The module whose state it is.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
     /// Runs a view and gives its result as JSON text.
     ///
     /// # Errors
@@ -293,7 +298,7 @@ fn parameters(query: &[(String, String)], door: &Door, module: &Module) -> Resul
     }
     let filled =
         values.into_iter().zip(&door.fields).map(|(value, field)| json::with_default(value, field, module));
-    filled.collect::<Result<Vec<Value>, _>>().map_err(|wrong| wrong.message())
+    filled.collect::<Result<Vec<Value>, _>>().map_err(|wrong| wrong.of_parameter().message())
 }
 
 fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static str> {

@@ -5,7 +5,7 @@
 
 use crate::budget::{Budget, Fault};
 use data_encoding::BASE64;
-use sealing::NodeId;
+use sealing::{NodeId, NodeIdError};
 use std::fmt::Write;
 use std::sync::Arc;
 use weft::Value;
@@ -15,18 +15,25 @@ use weft::value::Real;
 /// What is wrong with a JSON text, and where: the path is collected from the inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Misshapen {
+    /// What the outermost name of the path is of: a JSON object's field, or a query's parameter.
+    place: &'static str,
     path: Vec<String>,
     message: String,
 }
 
 impl Misshapen {
     fn new(message: impl Into<String>) -> Misshapen {
-        Misshapen { path: Vec::new(), message: message.into() }
+        Misshapen { place: "field", path: Vec::new(), message: message.into() }
     }
 
     pub(crate) fn in_field(mut self, name: &str) -> Misshapen {
         self.path.push(if self.path.is_empty() { name.into() } else { format!("{name}.") });
         self
+    }
+
+    /// What is named is a query's parameter.
+    pub(crate) fn of_parameter(self) -> Misshapen {
+        Misshapen { place: "parameter", ..self }
     }
 
     fn in_element(mut self, at: usize) -> Misshapen {
@@ -40,7 +47,7 @@ impl Misshapen {
             return self.message.clone();
         }
         let path: String = self.path.iter().rev().map(String::as_str).collect();
-        format!("field `{}`: {}", path.replace(".[", "["), self.message)
+        format!("{} `{}`: {}", self.place, path.replace(".[", "["), self.message)
     }
 }
 
@@ -175,7 +182,7 @@ impl<'t> Reader<'t> {
             (Type::Text, Some(b'"')) => Ok(Value::Text(self.string()?.into())),
             (Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint, Some(b'"')) => {
                 let text = self.string()?;
-                from_text(&text, kind, self.module).ok_or_else(|| no_value(&text, &wanted))
+                from_text(&text, kind, self.module)
             }
             (Type::Record(number), Some(b'{')) => {
                 let module = self.module;
@@ -361,9 +368,9 @@ pub(crate) fn expected(kind: &Type, module: &Module) -> String {
 }
 
 /// Values that are texts in JSON.
-fn from_text(text: &str, kind: &Type, module: &Module) -> Option<Value> {
-    match kind {
-        Type::Node => text.parse::<NodeId>().ok().map(|node| Value::Node(Arc::new(node.0))),
+fn from_text(text: &str, kind: &Type, module: &Module) -> Read<Value> {
+    let value = match kind {
+        Type::Node => return node_from_text(text, module),
         Type::Enum(number) => {
             let cases = &module.enums[*number as usize].cases;
             cases.iter().position(|case| case == text).map(|at| Value::Word(at as i64))
@@ -375,7 +382,22 @@ fn from_text(text: &str, kind: &Type, module: &Module) -> Option<Value> {
                 .map(|_| Value::Text(text.into()))
         }
         _ => None,
-    }
+    };
+    value.ok_or_else(|| no_value(text, &expected(kind, module)))
+}
+
+/// A node's id; one that was copied badly is told as such.
+fn node_from_text(text: &str, module: &Module) -> Read<Value> {
+    let wrong = match text.parse::<NodeId>() {
+        Ok(node) => return Ok(Value::Node(Arc::new(node.0))),
+        Err(wrong) => wrong,
+    };
+    let shown = shortened(text);
+    Err(match wrong {
+        NodeIdError::Prefix(_) => no_value(text, &expected(&Type::Node, module)),
+        NodeIdError::Shape(_) => Misshapen::new(NodeIdError::Shape(shown).to_string()),
+        NodeIdError::Checksum(_) => Misshapen::new(NodeIdError::Checksum(shown).to_string()),
+    })
 }
 
 /// One parameter of a query: numbers, texts, nodes, bools and cases as they are, lists and records as JSON.
@@ -386,12 +408,16 @@ pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module) -> Read
     };
     match kind {
         Type::Text => Ok(Value::Text(text.into())),
-        Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint => {
-            from_text(text, kind, module).ok_or_else(|| no_value(text, &expected(kind, module)))
+        Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint => from_text(text, kind, module),
+        // A word where a number is wanted is shown as it is: whoever writes a query does not think of JSON.
+        Type::Bool | Type::Int | Type::Real | Type::Time | Type::Duration
+            if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) =>
+        {
+            read_value(text.as_bytes(), kind, module).map_err(|_| no_value(text, &expected(kind, module)))
         }
         _ => read_value(text.as_bytes(), kind, module),
     }
-    .map_err(|wrong| wrong.in_field(&field.name))
+    .map_err(|wrong| wrong.in_field(&field.name).of_parameter())
 }
 
 /// Writes a value; what is written is charged.
