@@ -133,6 +133,51 @@ pub enum ControlError {
     Unknown(String),
 }
 
+/// What an app takes and shows, in the words of its source.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Description {
+    /// The app's name.
+    pub app: String,
+    /// What can be posted to it.
+    pub inputs: Vec<Door>,
+    /// What can be looked at.
+    pub views: Vec<Door>,
+    /// The enums and records by name, that the fields' types name.
+    pub types: Vec<NamedType>,
+}
+
+/// An input or a view.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Door {
+    /// Its name, as in the path.
+    pub name: String,
+    /// What it takes.
+    pub fields: Vec<Field>,
+    /// The type of what it answers or shows; none of an input that answers nothing.
+    pub answer: Option<String>,
+}
+
+/// A field of an input, a parameter of a view.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it may be left out.
+    pub optional: bool,
+}
+
+/// An enum or a record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct NamedType {
+    /// Its name.
+    pub name: String,
+    /// Its declaration: `enum E { a, b }`, `record R { a: int }`.
+    pub declaration: String,
+}
+
 /// The node as HTTP sees it. Cheap to clone: each connection has one.
 pub trait Handle: Clone + Send + Sync + 'static {
     /// Applies one input. Resolves only after the sync that covers the event, to the answer's JSON if it has one.
@@ -153,6 +198,9 @@ pub trait Handle: Clone + Send + Sync + 'static {
 
     /// The control token. An empty one lets nobody in.
     fn token(&self) -> &str;
+
+    /// What an app takes and shows. `None`: no such app.
+    fn describe(&self, app: &str) -> Option<Description>;
 
     /// The names of the apps that run here, in order.
     fn apps(&self) -> Vec<String>;

@@ -19,3 +19,4 @@ mod service;
 
 pub use folder::ControlFile;
 pub use process::{Config, Node, NodeError, Ready, compile};
+pub use weft::diagnostics::suggest;

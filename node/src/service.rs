@@ -2,7 +2,9 @@
 
 use crate::board::Board;
 use crate::clock;
-use crate::handle::{Control, ControlError, Handle, Post, PostError, ViewError};
+use crate::handle::{
+    Control, ControlError, Description, Door, Field, Handle, NamedType, Post, PostError, ViewError,
+};
 use crate::owner::{NotTaken, Ports, Request};
 use crate::process::Ready;
 use node_core::{Reply, ReplyId};
@@ -10,6 +12,7 @@ use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
+use weft::{Module, module};
 
 /// When it is worth coming again to a full mailbox: it holds a batch, which takes about this long on a slow card.
 const RETRY_AFTER_SECONDS: u32 = 1;
@@ -130,12 +133,46 @@ impl Handle for Service {
         &self.node.token
     }
 
+    fn describe(&self, app: &str) -> Option<Description> {
+        Some(description(self.board.snapshot(app)?.module()))
+    }
+
     fn apps(&self) -> Vec<String> {
         self.node.apps.clone()
     }
 
     fn node_id(&self) -> String {
         self.node.node.to_string()
+    }
+}
+
+fn description(module: &Module) -> Description {
+    let field = |field: &module::Field| Field {
+        name: field.name.clone(),
+        kind: module.type_name(&field.kind),
+        optional: field.default.is_some(),
+    };
+    let door = |door: &module::Door| Door {
+        name: door.name.clone(),
+        fields: door.fields.iter().map(field).collect(),
+        answer: door.answer.as_ref().map(|kind| module.type_name(kind)),
+    };
+    let enums = module.enums.iter().map(|named| NamedType {
+        name: named.name.clone(),
+        declaration: format!("enum {} {{ {} }}", named.name, named.cases.join(", ")),
+    });
+    let records = module.records.iter().filter_map(|record| {
+        let name = record.name.clone()?;
+        let written = |field: &module::Field| format!("{}: {}", field.name, module.type_name(&field.kind));
+        let fields: Vec<String> = record.fields.iter().map(written).collect();
+        let declaration = format!("record {name} {{ {} }}", fields.join(", "));
+        Some(NamedType { name, declaration })
+    });
+    Description {
+        app: module.name.clone(),
+        inputs: module.inputs.iter().map(door).collect(),
+        views: module.views.iter().map(door).collect(),
+        types: enums.chain(records).collect(),
     }
 }
 

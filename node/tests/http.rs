@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use node::handle::{Control, ControlError, Handle, Post, PostError, ViewError};
+use node::handle::{Control, ControlError, Description, Door, Field, Handle, Post, PostError, ViewError};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, oneshot, watch};
 
@@ -120,6 +120,30 @@ impl Handle for Memory {
 
     fn token(&self) -> &str {
         TOKEN
+    }
+
+    fn describe(&self, app: &str) -> Option<Description> {
+        let door = |name: &str, fields: &[(&str, &str, bool)]| Door {
+            name: name.to_owned(),
+            fields: fields
+                .iter()
+                .map(|&(name, kind, optional)| Field {
+                    name: name.to_owned(),
+                    kind: kind.to_owned(),
+                    optional,
+                })
+                .collect(),
+            answer: Some("list of <Note>".to_owned()),
+        };
+        let described = |inputs, views| Description { app: app.to_owned(), inputs, views, types: vec![] };
+        match app {
+            "notes" => Some(described(
+                vec![door("add", &[("text", "text", false)])],
+                vec![door("all", &[]), door("first", &[("n", "int", true)])],
+            )),
+            "messenger" => Some(described(vec![], vec![])),
+            _ => None,
+        }
     }
 
     fn apps(&self) -> Vec<String> {
@@ -368,7 +392,75 @@ fn views() {
             r#"{"node":"sv1me","apps":["messenger","notes"]}"#,
         ),
         ("GET", "/messenger", NONE, "", 308, ""),
+        ("GET", "/notes", NONE, "", 308, ""),
+        ("GET", "/nowhere/", NONE, "", 404, "no_such_route"),
+        ("GET", "/-/", NONE, "", 404, "no_such_route"),
+        (
+            "GET",
+            "/messenger/",
+            &[("Accept", "application/json")],
+            "",
+            200,
+            r#"{"app":"messenger","inputs":[],"views":[],"types":[]}"#,
+        ),
     ]);
+}
+
+#[test]
+fn what_is_not_there_is_answered_with_what_there_is() {
+    let server = Server::start();
+    // Method, target, headers, status, the message whole.
+    for (method, target, headers, status, expected) in [
+        ("POST", "/notes/all", &[JSON][..], 405, "all is a view: GET it"),
+        ("POST", "/notes/all", &[], 405, "all is a view: GET it"),
+        ("GET", "/notes/add", &[], 405, "add is an input: POST to it"),
+        ("GET", "/notes/add", &[("Accept", "text/event-stream")], 405, "add is an input: POST to it"),
+        (
+            "GET",
+            "/note/all",
+            &[],
+            404,
+            "there is no app note here; there are: messenger, notes; did you mean notes?",
+        ),
+        (
+            "GET",
+            "/note/",
+            &[],
+            404,
+            "there is no app note here; there are: messenger, notes; did you mean notes?",
+        ),
+        (
+            "GET",
+            "/note",
+            &[],
+            404,
+            "there is no app note here; there are: messenger, notes; did you mean notes?",
+        ),
+        ("POST", "/elsewhere/add", &[], 404, "there is no app elsewhere here; there are: messenger, notes"),
+        (
+            "POST",
+            "/notes/ad",
+            &[JSON],
+            404,
+            "there is no input ad in notes; there are: add; did you mean add?",
+        ),
+        (
+            "GET",
+            "/notes/firts",
+            &[],
+            404,
+            "there is no view firts in notes; there are: all, first; did you mean first?",
+        ),
+        ("GET", "/messenger/line", &[], 404, "there is no view line in messenger; there are none"),
+    ] {
+        let answer = server.ask(method, target, headers, b"{}");
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(
+            (answer.status, body["error"]["message"].as_str()),
+            (status, Some(expected)),
+            "{method} {target}"
+        );
+    }
 }
 
 #[test]
@@ -493,6 +585,14 @@ fn pages() {
     let server = Server::start();
     for (target, content_type, part) in [
         ("/", "text/html", "<a href=\"/messenger/\">messenger</a>"),
+        ("/", "text/html", "<a href=\"/notes/\">notes</a>"),
+        ("/notes/", "text/html", "POST /notes/add<br><code>text: text → list of &lt;Note&gt;</code>"),
+        (
+            "/notes/",
+            "text/html",
+            "GET <a href=\"/notes/all\">/notes/all</a><br><code>takes nothing → list of &lt;Note&gt;</code>",
+        ),
+        ("/notes/", "text/html", "<code>n: int (may be left out) → "),
         ("/messenger/", "text/html", "id=\"line\""),
         ("/messenger/page.css", "text/css", "prefers-color-scheme"),
         ("/messenger/page.js", "text/javascript", "EventSource"),

@@ -8,11 +8,12 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 use super::body::read_object;
+use super::doors;
 use super::events;
 use super::limits::{BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX};
 use super::problem::Problem;
 use super::routes::Shared;
-use crate::handle::{Handle, Post};
+use crate::handle::{Handle, Post, PostError, ViewError};
 
 /// Whoever asks on loopback while there are no users with tokens.
 const BY_LOCAL: &str = "local";
@@ -39,10 +40,29 @@ pub(super) async fn input<H: Handle>(
     let Path((app, input)) = path.map_err(|error| Problem::shape(error.body_text()))?;
     let (head, body) = request.into_parts();
     let idempotency_key = idempotency_key(&head.headers)?;
-    let body = read_object(&head.headers, body, BODY_BYTES_MAX).await?;
+    // Where it goes comes before what it holds: who posts to a view is not helped by hearing of its body.
+    let body = read_object(&head.headers, body, BODY_BYTES_MAX)
+        .await
+        .map_err(|problem| doors::not_an_input(&shared.handle, &app, &input).unwrap_or(problem))?;
     let post = Post { app, input, body, by: BY_LOCAL.to_owned(), idempotency_key };
-    let answer = shared.handle.post(post).await?;
+    let answer = shared.handle.post(post).await.map_err(|error| post_problem(&shared.handle, error))?;
     Ok(json(answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"answer":{answer}}}"#))))
+}
+
+fn post_problem<H: Handle>(handle: &H, error: PostError) -> Problem {
+    let better = match &error {
+        PostError::NoSuchRoute { app, input } => doors::not_an_input(handle, app, input),
+        _ => None,
+    };
+    better.unwrap_or_else(|| error.into())
+}
+
+fn view_problem<H: Handle>(handle: &H, error: ViewError) -> Problem {
+    let better = match &error {
+        ViewError::NoSuchRoute { app, view } => doors::not_a_view(handle, app, view),
+        _ => None,
+    };
+    better.unwrap_or_else(|| error.into())
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -88,10 +108,11 @@ pub(super) async fn look<H: Handle>(
     let (handle, question) = (shared.handle.clone(), Arc::clone(question));
     let computed = tokio::task::spawn_blocking(move || {
         let _place = place;
-        handle.view(&question.app, &question.view, &question.arguments, BY_LOCAL)
+        let looked = handle.view(&question.app, &question.view, &question.arguments, BY_LOCAL);
+        looked.map_err(|error| view_problem(&handle, error))
     });
     match computed.await {
-        Ok(result) => result.map_err(Problem::from),
+        Ok(result) => result,
         Err(_) => Err(Problem::unknown("the view could not be computed; this is a fault of the node's")),
     }
 }

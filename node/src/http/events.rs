@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::activity::{Activity, Streaming};
 use super::apps::{Question, look};
+use super::doors;
 use super::limits::{EVENT_KEEP_ALIVE, RETRY_AFTER_SECONDS};
 use super::problem::Problem;
 use super::routes::Shared;
@@ -45,7 +46,7 @@ pub(super) async fn stream<H: Handle>(
         Problem::full("as many event streams are open as the node keeps", RETRY_AFTER_SECONDS)
     })?;
     let Some(mut published) = shared.handle.watch(&question.app) else {
-        return Err(Problem::no_such_route(format!("there is no app {} here", question.app)));
+        return Err(doors::no_such_app(&shared.handle, &question.app));
     };
     // Seen before the view is computed: what is published in between is looked at again.
     published.borrow_and_update();

@@ -19,9 +19,6 @@ pub(super) struct Caller {
     pub(super) remote: SocketAddr,
 }
 
-/// The paths a link on another page may lead to: documents that run only our own scripts.
-const PAGES: [&str; 3] = ["/", "/messenger", "/messenger/"];
-
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -108,11 +105,19 @@ fn check_site<B>(request: &Request<B>) -> Result<(), Problem> {
         return Ok(());
     }
     let navigates = is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document");
-    if navigates && request.method() == Method::GET && PAGES.contains(&request.uri().path()) {
+    if navigates && request.method() == Method::GET && is_page(request.uri().path()) {
         return Ok(());
     }
     let message = "requests from other sites are refused";
     Err(Problem::new(StatusCode::FORBIDDEN, "origin", message))
+}
+
+/// Whether a link on another page may lead to a path: `/`, `/{app}` and `/{app}/` are documents that run only our own
+/// scripts.
+fn is_page(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix('/') else { return false };
+    let app = rest.strip_suffix('/').unwrap_or(rest);
+    app != "-" && !app.contains('/')
 }
 
 /// Whether the request carries the control token. Takes the same time wherever a wrong one differs.

@@ -13,8 +13,9 @@
 //! | `routes` | the paths |
 //! | `body` | a JSON object from a request, small enough and soon enough |
 //! | `apps`, `events` | an app's inputs and views, and the views as streams |
+//! | `doors` | what is told of an app, an input or a view that is not there |
 //! | `control` | peers and status, with the token |
-//! | `page` | the list of apps and the messenger's page |
+//! | `page` | the list of apps, a page for each, and the messenger's own |
 //! | `problem` | every answer that is not a success |
 //! | `limits` | every bound, with its reason |
 
@@ -23,6 +24,7 @@ mod apps;
 mod body;
 mod connections;
 mod control;
+mod doors;
 mod events;
 mod guard;
 mod limits;

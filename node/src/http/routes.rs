@@ -35,6 +35,8 @@ pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>) -> Rou
         .route("/messenger/page.css", get(page::style))
         .route("/messenger/page.js", get(page::script))
         .route("/messenger/icon.svg", get(page::icon))
+        .route("/{app}", get(page::to_app::<H>))
+        .route("/{app}/", get(page::app::<H>))
         .route("/-/peers", get(control::peers::<H>).post(control::add_peer::<H>))
         .route("/-/peers/{node}", delete(control::remove_peer::<H>))
         .route("/-/status", get(control::status::<H>))

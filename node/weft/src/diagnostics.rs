@@ -279,7 +279,7 @@ fn excerpt(line: &str, at: usize, length: usize) -> (usize, usize, String) {
 }
 
 /// The name among `candidates` that was likely meant.
-pub(crate) fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.chars().count() > SUGGESTION_CHARACTERS_MAX {
         return None;
     }
