@@ -94,7 +94,8 @@ pub(super) fn break_long_lines(pieces: &mut Pieces<'_>) {
             let end = first + 1 + length;
             let wide: usize = (first..end).map(|at| columns(pieces, at)).sum();
             if lines[first].columns + wide > COLUMNS_MAX {
-                changed |= break_line(pieces, first, end);
+                let room = COLUMNS_MAX.saturating_sub(lines[first].columns);
+                changed |= break_line(pieces, first, end, room);
             }
             first = end;
         }
@@ -105,8 +106,9 @@ pub(super) fn break_long_lines(pieces: &mut Pieces<'_>) {
     }
 }
 
-/// Breaks the line of the tokens from `first` to before `end`; whether there was a place for it.
-fn break_line(pieces: &mut Pieces<'_>, first: usize, end: usize) -> bool {
+/// Breaks the line of the tokens from `first` to before `end`, which has room for so many columns; whether there was a
+/// place for it.
+fn break_line(pieces: &mut Pieces<'_>, first: usize, end: usize, room: usize) -> bool {
     if let Some(block) =
         (first..end).find(|at| pieces.is_whole(*at, end) && pieces.all[*at].bracket == Some(Bracket::Block))
         && pieces.all[block].partner > block + 1
@@ -124,6 +126,12 @@ fn break_line(pieces: &mut Pieces<'_>, first: usize, end: usize) -> bool {
     }
     // The parts of a choice stand below each other.
     if break_before(pieces, first, &outer, &["then", "else"], "then") {
+        return true;
+    }
+    // A way out stands on the next line, if that is enough.
+    let way_out = outer.iter().copied().rev().find(|at| *at > first && pieces.all[*at].is("else"));
+    let before_it = way_out.map_or(usize::MAX, |at| (first..at).map(|one| columns(pieces, one)).sum());
+    if before_it <= room && break_before(pieces, first, &outer, &["else"], "else") {
         return true;
     }
     let full = |at: &usize| pieces.is_whole(*at, end) && pieces.all[*at].partner > at + 1;
