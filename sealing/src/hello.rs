@@ -7,7 +7,7 @@
 //! th1   = H(L accept ‖ th0 ‖ H(body) ‖ run of R ‖ ciphertext)
 //! root1 = Expand(Extract(k0, ephemeral secret), L root ‖ th1)
 //! accept  = 1 ‖ ciphertext ‖ AEAD(Expand(k0, L accept-seal ‖ th0 ‖ H(body) ‖ ciphertext), nonce 0, run of R)
-//! decline = 2 ‖ salt ‖ AEAD(Expand(k0, L decline-seal ‖ th0 ‖ H(body) ‖ salt), nonce 0, reason)
+//! decline = 2 ‖ salt ‖ AEAD(Expand(k0, L decline-seal ‖ th0 ‖ H(body) ‖ salt), nonce 0, reason ‖ known run)
 //! ```
 //!
 //! S is the initiator, R the responder. Each sealing key seals one message: `k0` is fresh in each hello, an accept's key
@@ -35,10 +35,12 @@ pub const HELLO_OVERHEAD_BYTES: usize = 1 + CIPHERTEXT_BYTES + BODY_HEAD_BYTES +
 /// Bytes of an accept.
 pub const ACCEPT_BYTES: usize = 1 + CIPHERTEXT_BYTES + RUN_BYTES + TAG_BYTES;
 /// Bytes of a decline.
-pub const DECLINE_BYTES: usize = 1 + SALT_BYTES + 1 + TAG_BYTES;
+pub const DECLINE_BYTES: usize = 1 + SALT_BYTES + DECLINE_CONTENT_BYTES + TAG_BYTES;
 
 const BODY_HEAD_BYTES: usize = 32 + RUN_BYTES + 8 + PUBLIC_BYTES;
 const SALT_BYTES: usize = 16;
+/// A reason and the counter of a run.
+const DECLINE_CONTENT_BYTES: usize = 1 + 8;
 const ACCEPTED: u8 = 1;
 const DECLINED: u8 = 2;
 /// Each key here seals one message.
@@ -108,6 +110,8 @@ pub enum Answer {
     Declined {
         /// Why, as the link numbers reasons.
         reason: u8,
+        /// The counter of the initiator's latest run that the responder knows; 0 if it tells none.
+        known_run: u64,
     },
 }
 
@@ -211,8 +215,8 @@ impl Session {
         AeadKey::new(&expand(&self.k0, labels::ACCEPT_SEAL, &[&self.th0, &self.body_hash, ciphertext]))
     }
 
-    fn decline_salt(&self, reason: u8) -> [u8; SALT_BYTES] {
-        *expand::<SALT_BYTES>(&self.k0, labels::DECLINE_SALT, &[&self.th0, &self.body_hash, &[reason]])
+    fn decline_salt(&self, content: &[u8; DECLINE_CONTENT_BYTES]) -> [u8; SALT_BYTES] {
+        *expand::<SALT_BYTES>(&self.k0, labels::DECLINE_SALT, &[&self.th0, &self.body_hash, content])
     }
 
     fn decline_key(&self, salt: &[u8; SALT_BYTES]) -> AeadKey {
@@ -254,14 +258,17 @@ impl OpenedHello {
         (bytes, root)
     }
 
-    /// The answer that declines, for a reason that the link numbers. Only the initiator can read it, and it is proven to
+    /// The answer that declines, for a reason that the link numbers, with the counter of the initiator's latest run that
+    /// is known here, or 0. Only the initiator can read it, and it is proven to
     /// come from the node to which the hello was made.
-    pub fn decline(&self, reason: u8) -> Vec<u8> {
-        let salt = self.session.decline_salt(reason);
+    pub fn decline(&self, reason: u8, known_run: u64) -> Vec<u8> {
+        let mut content = [reason; DECLINE_CONTENT_BYTES];
+        content[1..].copy_from_slice(&known_run.to_be_bytes());
+        let salt = self.session.decline_salt(&content);
         let mut bytes = Vec::with_capacity(DECLINE_BYTES);
         bytes.push(DECLINED);
         bytes.extend_from_slice(&salt);
-        bytes.extend_from_slice(&self.session.decline_key(&salt).seal(&NONCE, &[DECLINED], &[reason]));
+        bytes.extend_from_slice(&self.session.decline_key(&salt).seal(&NONCE, &[DECLINED], &content));
         bytes
     }
 }
@@ -297,10 +304,11 @@ impl HelloPending {
     fn open_decline(&self, rest: &[u8]) -> Result<Answer, HelloError> {
         let length = HelloError::Length(rest.len());
         let (salt, sealed) = rest.split_first_chunk::<SALT_BYTES>().ok_or(length)?;
-        let reason =
+        let content =
             self.session.decline_key(salt).open(&NONCE, &[DECLINED], sealed).map_err(|_| HelloError::Seal)?;
-        let reason = *reason.first().ok_or(length)?;
-        Ok(Answer::Declined { reason })
+        let (reason, known_run) = content.split_first().ok_or(length)?;
+        let known_run = u64::from_be_bytes(known_run.try_into().map_err(|_| length)?);
+        Ok(Answer::Declined { reason: *reason, known_run })
     }
 }
 

@@ -96,13 +96,13 @@ fn session(lines: &mut Lines, ann: &Identity, ben: &Identity) -> crate::Root {
     lines.bytes("hello.body.hash", body_hash);
     lines.bytes("hello", &hello);
 
-    lines.comment("The answers: an accept with its entropy (encapsulation, 64), a decline with reason 1.");
+    lines.comment("The answers: an accept with its entropy (encapsulation, 64), a decline with reason 2 and known run 9.");
     lines.bytes("ben.run", ben_run.to_bytes());
     let mut entropy = CountingEntropy(vec![0; 0x40]);
     let (accept, root) = opened.accept(&ben_run, &mut entropy);
     lines.bytes("accept.entropy", &entropy.0[0x40..]);
     lines.bytes("accept", &accept);
-    lines.bytes("decline", opened.decline(1));
+    lines.bytes("decline", opened.decline(2, 9));
     assert!(
         matches!(pending.open_answer(&accept), Ok(Answer::Accepted { root: other, .. }) if other == root)
     );

@@ -80,6 +80,22 @@ pub enum Effect {
         /// Which of our streams.
         stream: StreamId,
     },
+    /// The peer sent what breaks the protocol under keys that it alone has; it was ignored. For people; rate limited.
+    Misbehaved {
+        /// Who.
+        peer: NodeId,
+        /// What was wrong.
+        fault: PeerMisbehaved,
+    },
+    /// The peer knows a later start of this node, twice told by it under a key that it alone has: this node's folder was
+    /// restored or copied. Take a start counter above `known` and make a new endpoint. Told once in a process.
+    Behind {
+        /// Who.
+        peer: NodeId,
+        /// The highest counter of a start of this node that the peer knows. A counter that is known again, with another
+        /// random part, is behind too.
+        known: u64,
+    },
     /// The card of a peer was fetched and matches the hash in its ticket: keep it.
     Card {
         /// Whose.

@@ -311,7 +311,7 @@ impl Endpoint {
             self.with(now, opened.node, |link, call| link.on_hello(&opened, size, from, call));
             return;
         }
-        let bytes = datagram::answer(key, &opened.decline(NOT_A_PEER));
+        let bytes = datagram::answer(key, &opened.decline(NOT_A_PEER, 0));
         self.effects.push_back(Effect::Datagram { to: from, bytes });
         if self.strangers.take(now) {
             self.effects.push_back(Effect::Stranger { node: opened.node });

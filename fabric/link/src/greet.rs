@@ -203,7 +203,7 @@ impl Link {
         let counters =
             HelloCounters { run_counter: opened.run.counter, hello_sequence: opened.hello_sequence };
         if counters <= self.hello_heard || self.knows_newer_run(opened) {
-            let bytes = datagram::answer(key, &opened.decline(BEHIND));
+            let bytes = datagram::answer(key, &opened.decline(BEHIND, self.known_run_counter()));
             call.effects.push(Effect::Datagram { to: from, bytes });
             self.path.suggest(from);
             return;
@@ -260,6 +260,13 @@ impl Link {
         }
     }
 
+    /// The highest counter of a run of the peer that is known here.
+    fn known_run_counter(&self) -> u64 {
+        let sessions = [&self.current, &self.pending].into_iter().flatten();
+        let of_sessions = sessions.map(|session| session.peer_run.counter).max();
+        of_sessions.unwrap_or(0).max(self.hello_heard.run_counter)
+    }
+
     fn knows_newer_run(&self, opened: &OpenedHello) -> bool {
         [&self.current, &self.pending].into_iter().flatten().any(|session| {
             let known = session.peer_run;
@@ -285,7 +292,7 @@ impl Link {
         let Some(said) = self.said.as_mut().filter(|said| said.key == key) else { return };
         match said.pending.open_answer(bytes) {
             Err(_) => {}
-            Ok(Answer::Declined { reason: BEHIND }) => self.on_behind(call),
+            Ok(Answer::Declined { reason: BEHIND, known_run }) => self.on_behind(known_run, call),
             Ok(Answer::Declined { .. }) => {
                 said.is_declined = true;
                 self.last_heard = Some(call.now);
@@ -306,11 +313,15 @@ impl Link {
 
     /// The responder heard this hello before and forgot its answer: another one is said in its place, no sooner than
     /// this one would have been. If that is behind too, it is the run that is.
-    fn on_behind(&mut self, call: &mut Call<'_>) {
+    fn on_behind(&mut self, known: u64, call: &mut Call<'_>) {
         self.last_heard = Some(call.now);
         let Some(said) = self.said.take() else { return };
         if said.is_second {
             self.set_state(PeerState::Down { why: DownReason::Behind }, call.effects);
+            // A run that was proven here has a copy: which of them is to go on, a person says.
+            if !self.was_met && !std::mem::replace(&mut self.was_behind, true) {
+                call.effects.push(Effect::Behind { peer: self.node, known });
+            }
         }
         self.say_hello(Said::retry_of(&said), call);
     }

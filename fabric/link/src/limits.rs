@@ -130,6 +130,9 @@ pub const GREETING_INTERVAL_LONG: Span = Span::seconds(600);
 /// The longest time between two hellos to a peer that declines: once it adds this node, it greets by itself.
 pub const DECLINED_INTERVAL_LONG: Span = Span::seconds(3_600);
 
+/// Time between two faults of a peer that its owner is told of: for people, who need one to ask for the rest.
+pub const FAULT_INTERVAL: Span = Span::seconds(60);
+
 /// Times that a hello is said to a peer that answered, and for which nothing waits, before it is given up.
 pub const IDLE_HELLOS_MAX: u32 = 8;
 

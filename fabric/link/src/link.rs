@@ -105,8 +105,11 @@ pub(crate) struct Link {
     pub(crate) memo_due: bool,
     pub(crate) last_heard: Option<Time>,
     pub(crate) fault: Option<PeerMisbehaved>,
+    pub(crate) faults_told: Bucket,
     /// The peer was proven to be there once in this process: it knows where this node is.
     pub(crate) was_met: bool,
+    /// The owner was told that this run is behind what the peer knows.
+    pub(crate) was_behind: bool,
     /// When a peer that was not met is greeted, if nothing that greets it is under way.
     pub(crate) greet_at: Option<Time>,
     /// When a hello of ours is said, if the accepted one of the peer is not confirmed and records wait.
@@ -150,7 +153,9 @@ impl Link {
             memo_due: false,
             last_heard: None,
             fault: None,
+            faults_told: Bucket::new(crate::limits::FAULT_INTERVAL, 1),
             was_met: false,
+            was_behind: false,
             greet_at: None,
             confirm_by: None,
             asking: None,

@@ -47,6 +47,7 @@ struct Flight {
     outcome: u64,
     /// Payload bytes of the unsettled records below `next`.
     wire_bytes: usize,
+    /// In this process, in whatever pair.
     highest_sent: u64,
     /// The last change between waiting and ready that the peer said.
     turn: u64,
@@ -180,11 +181,11 @@ impl Outgoing {
         self.unanswered_bytes = self.bytes_of(self.declared.oldest..self.highest() + 1);
     }
 
-    /// A new pair of runs: the peer counts its turns anew.
+    /// A new pair of runs: the peer counts its turns anew. It may have stored what a hail carried before its run was
+    /// known here, so what was sent in this process counts as sent.
     pub(crate) fn new_pair(&mut self) {
         self.restart();
         self.flight.turn = 0;
-        self.flight.highest_sent = self.declared.oldest - 1;
     }
 
     /// Whether the peer has not told how a record ended.

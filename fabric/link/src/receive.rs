@@ -32,6 +32,14 @@ impl Link {
             .find(|which| self.session(*which).is_some_and(|session| session.id_in == id))
     }
 
+    /// The peer broke the protocol under keys that it alone has.
+    fn misbehaved(&mut self, fault: PeerMisbehaved, call: &mut Call<'_>) {
+        self.fault = Some(fault);
+        if self.faults_told.take(call.now) {
+            call.effects.push(Effect::Misbehaved { peer: self.node, fault });
+        }
+    }
+
     /// A packet with an id of this link.
     pub(crate) fn on_packet(&mut self, sealed: &Sealed<'_>, arrival: Arrival, call: &mut Call<'_>) {
         let Some(which) = self.which(sealed.id) else { return };
@@ -45,7 +53,7 @@ impl Link {
         let newest = number >= session.received.expected();
         let frames = match frame::decode(&bytes) {
             Ok(frames) => frames,
-            Err(fault) => return self.fault = Some(fault),
+            Err(fault) => return self.misbehaved(fault, call),
         };
         self.heard(call.now);
         self.promote(which, call);
@@ -53,8 +61,7 @@ impl Link {
             return;
         }
         if let Err(fault) = self.check(&frames) {
-            self.fault = Some(fault);
-            return;
+            return self.misbehaved(fault, call);
         }
         self.on_proof(arrival, newest, call);
         self.apply(&frames, number, arrival, call);
@@ -211,8 +218,8 @@ impl Link {
         };
         let frames = match frame::decode(&hail.frames) {
             Ok(frames) if frames.iter().all(Frame::may_be_in_hail) => frames,
-            Ok(_) => return self.fault = Some(PeerMisbehaved::FrameOutOfPlace),
-            Err(fault) => return self.fault = Some(fault),
+            Ok(_) => return self.misbehaved(PeerMisbehaved::FrameOutOfPlace, call),
+            Err(fault) => return self.misbehaved(fault, call),
         };
         self.heard(call.now);
         self.promote(which, call);
@@ -221,8 +228,7 @@ impl Link {
         }
         self.learn(run, hail.number);
         if let Err(fault) = self.check(&frames) {
-            self.fault = Some(fault);
-            return;
+            return self.misbehaved(fault, call);
         }
         let fresh = hail.known == call.me.run;
         if fresh {

@@ -171,6 +171,7 @@ impl FromLink {
             link::Effect::Address { peer, address } => FromLink::Address { peer, address },
             link::Effect::Stranger { node } => FromLink::Stranger(node),
             link::Effect::Peer { node, state } => FromLink::Peer { node, state },
+            link::Effect::Behind { .. } | link::Effect::Misbehaved { .. } => return None,
             link::Effect::SaveMemo { .. } | link::Effect::Datagram { .. } => return None,
         })
     }

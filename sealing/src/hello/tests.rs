@@ -94,14 +94,17 @@ fn a_decline_opens_with_its_reason() {
     let (bytes, pending) = world.hello();
     let opened = world.open(&bytes).unwrap();
     for reason in [0, 1, 255] {
-        let decline = opened.decline(reason);
+        let known = u64::from(reason) << 40;
+        let decline = opened.decline(reason, known);
         assert_eq!(decline.len(), DECLINE_BYTES);
         assert!(
-            matches!(pending.open_answer(&decline), Ok(Answer::Declined { reason: found }) if found == reason)
+            matches!(pending.open_answer(&decline), Ok(Answer::Declined { reason: found, known_run }) if (found, known_run) == (reason, known))
         );
     }
     // Two reasons are never under one key.
-    assert_ne!(opened.decline(0)[1..=SALT_BYTES], opened.decline(1)[1..=SALT_BYTES]);
+    let salts = [(0, 0), (1, 0), (0, 1)]
+        .map(|(reason, known)| opened.decline(reason, known)[1..=SALT_BYTES].to_vec());
+    assert!(salts[0] != salts[1] && salts[0] != salts[2]);
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn any_changed_byte_of_an_answer_is_refused() {
     let mut world = world();
     let (bytes, pending) = world.hello();
     let opened = world.open(&bytes).unwrap();
-    for answer in [opened.accept(&BEN_RUN, &mut world.rng).0, opened.decline(1)] {
+    for answer in [opened.accept(&BEN_RUN, &mut world.rng).0, opened.decline(1, 0)] {
         for position in 0..answer.len() {
             let mut changed = answer.clone();
             changed[position] ^= 1 << (position % 8);

@@ -262,3 +262,32 @@ fn a_peer_that_is_removed_and_added_in_one_process_is_no_older_than_it_was() {
     // One hello of three datagrams, and none that was behind.
     assert_eq!(world.kinds_sent(0x51) - hellos, 3);
 }
+
+#[test]
+fn a_node_whose_runs_went_back_is_told_how_far_and_is_well_above() {
+    for with_memo in [true, false] {
+        let mut world = two(13);
+        for _ in 0..3 {
+            world.kill(0);
+            world.start(0);
+            world.write(0, 1, 100);
+            run(&mut world, 10 * SECOND);
+        }
+        let known = world.nodes[0].runs;
+        world.kill(0);
+        world.nodes[0].runs = 1;
+        if !with_memo {
+            world.nodes[0].memos.clear();
+        }
+        world.start(0);
+        world.write(0, 1, 100);
+        run(&mut world, 60 * SECOND);
+        assert_eq!(world.behind, vec![(0, known)], "with the memo: {with_memo}");
+        world.kill(0);
+        world.nodes[0].runs = known;
+        world.start(0);
+        run(&mut world, 60 * SECOND);
+        assert_eq!(world.nodes[0].store.fates.len(), 4, "with the memo: {with_memo}");
+        assert_eq!(world.behind.len(), 1);
+    }
+}

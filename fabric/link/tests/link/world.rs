@@ -42,6 +42,8 @@ pub struct World {
     pub violation: Option<String>,
     pub datagrams: u64,
     kinds: BTreeMap<u8, u64>,
+    /// Nodes that were told that their run is behind, and how far.
+    pub behind: Vec<(usize, u64)>,
     /// Every datagram that was sent, for somebody who listens.
     pub capture: Option<Vec<Vec<u8>>>,
     steps: u64,
@@ -72,6 +74,7 @@ impl World {
             violation: None,
             datagrams: 0,
             kinds: BTreeMap::new(),
+            behind: Vec::new(),
             capture: None,
             steps: 0,
             queue: BTreeMap::new(),
@@ -255,6 +258,11 @@ impl World {
                 at.keep_address(peer, address);
                 self.reach("an address was proven");
             }
+            Effect::Misbehaved { peer, fault } => {
+                let peer = self.index_of(peer);
+                self.fail(format!("{node} finds that {peer} misbehaved: {fault}"));
+            }
+            Effect::Behind { known, .. } => self.behind.push((node, known)),
             Effect::Stranger { .. } => self.reach("a stranger said hello"),
             Effect::Peer { node: peer, state } => {
                 let peer = self.index_of(peer);
