@@ -1,4 +1,4 @@
-//! The wall clock, read in this one place. Only apps see it; nothing in the node decides by it.
+//! The wall clock, read in this one place. Only apps and their timers see it; nothing else in the node decides by it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -18,5 +18,5 @@ mod process;
 mod service;
 
 pub use folder::ControlFile;
-pub use process::{Config, Node, NodeError, Ready, compile};
+pub use process::{Config, Node, NodeError, Ready, Set, compile};
 pub use weft::diagnostics::suggest;

@@ -97,6 +97,8 @@ fn settle(log: &mut Log<Folder>, core: &mut Core) -> Result<Option<Reply>, Offli
                     answer = Some(reply);
                 }
             }
+            // Without apps nothing is ever due.
+            Effect::WakeAt(_) => {}
         }
     }
     Ok(answer)

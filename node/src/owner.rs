@@ -6,15 +6,19 @@
 use crate::board::Board;
 use crate::clock;
 use crate::log_writer::Append;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, select};
+use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
 use node_core::{Control, Core, Effect, FromLink, Input, Out, Post, Reply, ReplyId};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use store::{StoreError, Synced};
 use tokio::sync::{oneshot, watch};
+
+/// The longest wait for a timer before the clock is read again: it may have been set, or the machine may have slept.
+const TIMER_WAIT_MILLISECONDS_MAX: i64 = 60_000;
 
 /// Posts and control requests that wait for the owner: one batch. A post into a full mailbox is told to come again.
 const REQUESTS_MAX: usize = node_core::BATCH_INPUTS_MAX;
@@ -113,6 +117,8 @@ pub struct Owner {
     /// Asked to stop, the owner takes nothing more; when this reply leaves, all that was taken is on disk and said.
     last_reply: Option<ReplyId>,
     stopped: bool,
+    /// When apps' timers want to be fired, in milliseconds since 1970 UTC.
+    wake: Option<i64>,
 }
 
 impl Owner {
@@ -137,6 +143,7 @@ impl Owner {
             fault,
             last_reply: None,
             stopped: false,
+            wake: None,
         }
     }
 
@@ -172,12 +179,25 @@ impl Owner {
         let takes = self.core.has_room() && self.last_reply.is_none();
         let requests = if takes { &self.mailbox.requests } else { &no_requests };
         let events = if takes { &self.mailbox.link_events } else { &no_events };
+        let wait = self.wake.filter(|_| takes).map(|wake| wake.saturating_sub(clock::now()));
+        let due = wait.map_or_else(never, |wait| {
+            after(Duration::from_millis(wait.clamp(0, TIMER_WAIT_MILLISECONDS_MAX) as u64))
+        });
         select! {
+            recv(due) -> _ => self.take_time(),
             recv(self.synced) -> synced => self.take_synced(synced.ok())?,
             recv(events) -> event => self.take_event(event.ok())?,
             recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
         }
         Ok(())
+    }
+
+    /// The wait for a timer is over; it may have been cut short, or the clock may have been set back.
+    fn take_time(&mut self) {
+        let now = clock::now();
+        if self.wake.is_some_and(|wake| wake <= now) {
+            self.core.handle(now, Input::Time);
+        }
     }
 
     fn take_synced(&mut self, synced: Option<Result<Synced, StoreError>>) -> Result<(), String> {
@@ -224,6 +244,7 @@ impl Owner {
                     .send(Append { sequence, changes })
                     .map_err(|_| "the log's thread ended: this is a fault of the program")?,
                 Effect::Out(released) => self.let_out(released.into_inner()),
+                Effect::WakeAt(wake) => self.wake = wake,
             }
         }
         Ok(())

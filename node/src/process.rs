@@ -30,10 +30,23 @@ pub struct Config {
     pub dir: PathBuf,
     /// Files of the apps to run.
     pub apps: Vec<PathBuf>,
+    /// Settings of apps.
+    pub settings: Vec<Set>,
     /// Where HTTP listens; port 0 takes a free one.
     pub http: SocketAddr,
     /// Where datagrams come; port 0 takes the one of last time if it is free, else another.
     pub fabric: SocketAddr,
+}
+
+/// A value for a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// The app's name.
+    pub app: String,
+    /// The setting's name.
+    pub name: String,
+    /// JSON text.
+    pub value: String,
 }
 
 /// What a node is once it serves.
@@ -69,6 +82,16 @@ pub enum NodeError {
     Compile {
         /// What the compiler says, rendered.
         diagnostics: String,
+    },
+    /// A setting of an app that is not run, or one twice.
+    #[error("--set {app}.{name}: {what}")]
+    Setting {
+        /// The app named.
+        app: String,
+        /// The setting named.
+        name: String,
+        /// What is wrong.
+        what: String,
     },
     /// The port of HTTP cannot be had.
     #[error(
@@ -142,7 +165,8 @@ impl Node {
     /// # Errors
     /// What cannot be had, and what to do; then nothing runs on and nothing was changed but what the text says.
     pub async fn start(config: Config) -> Result<Node, NodeError> {
-        let apps = compile(&config.apps)?;
+        let mut apps = compile(&config.apps)?;
+        give_settings(&mut apps, config.settings)?;
         let names = apps.iter().map(|app| app.module.name.clone()).collect::<Vec<_>>();
         let mut folder = Folder::open(&config.dir)?;
         let path = folder.path().to_owned();
@@ -276,7 +300,25 @@ fn compile_file(path: &Path) -> Result<Result<Source, String>, NodeError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| NodeError::ReadApp { path: path.to_owned(), source })?;
     let compiled: Result<Module, _> = weft::compile(&text, &path.display().to_string());
-    Ok(compiled.map(|module| Source { text, module }).map_err(|diagnostics| diagnostics.to_string()))
+    Ok(compiled
+        .map(|module| Source { text, module, settings: Vec::new() })
+        .map_err(|diagnostics| diagnostics.to_string()))
+}
+
+/// Hands each app its settings.
+fn give_settings(apps: &mut [Source], settings: Vec<Set>) -> Result<(), NodeError> {
+    for Set { app, name, value } in settings {
+        let names: Vec<&str> = apps.iter().map(|source| source.module.name.as_str()).collect();
+        let Some(at) = names.iter().position(|one| *one == app) else {
+            let what = format!("there is no app {app} here: it runs {}", names.join(", "));
+            return Err(NodeError::Setting { app, name, what });
+        };
+        if apps[at].settings.iter().any(|(given, _)| *given == name) {
+            return Err(NodeError::Setting { app, name, what: "it is given twice".to_owned() });
+        }
+        apps[at].settings.push((name, value));
+    }
+    Ok(())
 }
 
 /// Opens the log and recovers the core from it.

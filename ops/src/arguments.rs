@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use node::Set;
 use sealing::{NodeId, Ticket};
 
 use crate::app::arguments::AppCommand;
@@ -86,6 +87,9 @@ pub struct NodeArguments {
     /// Files of apps to run
     #[arg(long = "app", value_name = "PATH", num_args = 1.., required = true)]
     pub apps: Vec<PathBuf>,
+    /// A value for a setting of an app, as JSON: --set 'shop.stock="sv1…"'
+    #[arg(long = "set", value_name = "APP.NAME=JSON", value_parser = set)]
+    pub settings: Vec<Set>,
     /// Where HTTP listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub http: SocketAddr,
@@ -98,6 +102,20 @@ pub struct NodeArguments {
     /// Stop when standard input ends: whoever started the node is gone
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
+}
+
+/// Reads `app.name=JSON`.
+fn set(text: &str) -> Result<Set, String> {
+    let expected = "expected APP.NAME=JSON, jobs.lease=300000 for example";
+    let (place, value) = text.split_once('=').ok_or(expected)?;
+    let (app, name) = place.split_once('.').ok_or(expected)?;
+    if app.is_empty() || name.is_empty() || value.is_empty() {
+        return Err(expected.to_owned());
+    }
+    serde_json::from_str::<serde_json::Value>(value).map_err(|error| {
+        format!("the value is no JSON ({error}); a text stands in quotes: '{place}=\"…\"'")
+    })?;
+    Ok(Set { app: app.to_owned(), name: name.to_owned(), value: value.to_owned() })
 }
 
 /// A node's folder.
@@ -202,11 +220,15 @@ mod tests {
         };
         check(
             "node --dir d --app a.weft b.weft --http 127.0.0.1:80 --app c.weft --json",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], http: 127.0.0.1:80, fabric: 0.0.0.0:0, json: true, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], settings: [], http: 127.0.0.1:80, fabric: 0.0.0.0:0, json: true, exit_with_stdin: false })"#,
         );
         check(
             "node --dir d --app a.weft --http [::1]:0 --fabric [::1]:9 --exit-with-stdin",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], http: [::1]:0, fabric: [::1]:9, json: false, exit_with_stdin: true })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], http: [::1]:0, fabric: [::1]:9, json: false, exit_with_stdin: true })"#,
+        );
+        check(
+            "node --dir d --app a.weft --set jobs.lease=300000 --set shop.name=\"nuts=good\"",
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [Set { app: "jobs", name: "lease", value: "300000" }, Set { app: "shop", name: "name", value: "\"nuts=good\"" }], http: 127.0.0.1:0, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
         );
         check("id --dir d", r#"Id(At { dir: "d", json: false })"#);
         check("status --dir d --json", r#"Status(At { dir: "d", json: true })"#);
@@ -253,6 +275,9 @@ mod tests {
         };
         check("node --dir d", "--app <PATH>...");
         check("node --app a.weft", "--dir <DIR>");
+        check("node --dir d --app a.weft --set lease=3", "expected APP.NAME=JSON");
+        check("node --dir d --app a.weft --set jobs.lease", "expected APP.NAME=JSON");
+        check("node --dir d --app a.weft --set jobs.name=ann", "a text stands in quotes");
         check("node --dir d --app a.weft --http localhost", "'localhost' for '--http <ADDR>'");
         check("peer add --dir d nonsense", "a ticket begins with \"svt1\"");
         let mut changed = ticket().to_string();

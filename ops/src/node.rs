@@ -18,8 +18,8 @@ pub async fn run(arguments: NodeArguments, output: &mut Output) -> anyhow::Resul
     if arguments.exit_with_stdin {
         stop = stop.with_stdin()?;
     }
-    let NodeArguments { dir, apps, http, fabric, .. } = arguments;
-    let mut node = Node::start(Config { dir, apps, http, fabric }).await?;
+    let NodeArguments { dir, apps, settings, http, fabric, .. } = arguments;
+    let mut node = Node::start(Config { dir, apps, settings, http, fabric }).await?;
     for notice in &node.ready().notices {
         output.note(notice);
     }

@@ -91,6 +91,10 @@ pub struct Core {
     pub(crate) waits_for_room: bool,
     /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
     pub(crate) postponed: VecDeque<Postponed>,
+    /// Timers wait until then because the outbox was full.
+    pub(crate) timers_wait: Option<i64>,
+    /// The last [`Effect::WakeAt`].
+    wake: Option<i64>,
     effects: VecDeque<Effect>,
 }
 
@@ -118,6 +122,8 @@ impl Core {
             confirmed: false,
             waits_for_room: false,
             postponed: VecDeque::new(),
+            timers_wait: None,
+            wake: None,
             effects: VecDeque::new(),
         }
     }
@@ -127,6 +133,17 @@ impl Core {
         self.batch.apps.extend(self.apps.keys().cloned());
         self.introduce_all();
         self.flush();
+        self.tell_wake();
+    }
+
+    /// Says when it wants to be woken, if that is another time than before.
+    fn tell_wake(&mut self) {
+        let due = self.apps.values().filter_map(|installed| installed.app.next_due()).min();
+        let wake = due.map(|due| due.max(self.timers_wait.unwrap_or(due)));
+        if wake != self.wake {
+            self.wake = wake;
+            self.effects.push_back(Effect::WakeAt(wake));
+        }
     }
 
     /// A start on a log whose own count of starts is behind the newest run is the run after that.
@@ -146,8 +163,10 @@ impl Core {
             Input::Control { reply, control } => self.control(reply, control),
             Input::Link(from_link) => self.heard_of_link(from_link),
             Input::Synced(synced) => self.synced(synced),
+            Input::Time => self.fire_due(),
         }
         self.flush();
+        self.tell_wake();
     }
 
     /// Whether the core takes another input but [`Input::Synced`]: the open batch has room.
@@ -366,6 +385,10 @@ impl Core {
 
     fn append(&mut self) {
         self.batch.change(rows::CLOCK, Vec::new(), Some(rows::encode(&self.now)));
+        let everies = self.apps.values().filter(|installed| !installed.app.module().everies.is_empty());
+        if let Some(ticked) = everies.map(|installed| installed.app.ticked(self.now)).min() {
+            self.batch.change(rows::TICKED, Vec::new(), Some(rows::encode(&ticked)));
+        }
         let changes = self.batch.take_changes();
         let sequence = self.next_sequence;
         self.next_sequence += 1;

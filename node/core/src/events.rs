@@ -27,6 +27,9 @@ const ROOM_TO_GO_ON: usize = 4_096;
 /// Ranges kept of what is missing of a stream; more become one.
 const GAPS_PER_STREAM_MAX: usize = 64;
 
+/// How long timers wait for room in the outbox before they try again.
+const TIMERS_WAIT_MILLISECONDS: i64 = 1_000;
+
 /// What became of an event that a peer's record makes.
 enum Taken {
     Applied,
@@ -45,7 +48,7 @@ impl Core {
         })?;
         let mut applied = installed.app.event(event, &context)?;
         let number = installed.number;
-        if !applied.deltas.is_empty() {
+        if !applied.deltas.is_empty() || applied.transient {
             self.batch.apps.insert(app.to_owned());
         }
         for delta in applied.deltas.drain(..) {
@@ -55,6 +58,27 @@ impl Core {
             self.send(app, send);
         }
         Ok(applied)
+    }
+
+    /// Fires what is due, in the order of time, as far as the batch has room.
+    pub(crate) fn fire_due(&mut self) {
+        self.timers_wait = None;
+        while self.batch.has_room() {
+            let due =
+                self.apps.iter().filter_map(|(name, installed)| Some((installed.app.next_due()?, name)));
+            let Some((_, app)) = due.min().filter(|(due, _)| *due <= self.now) else { return };
+            let app = app.clone();
+            self.batch.count_input();
+            match self.event(&app, Event::Due) {
+                Ok(Applied { failed: Some(failed), .. }) => self.notice(format!("{app}: {failed}")),
+                Ok(_) => {}
+                // The outbox is full, the only thing that an event waits for.
+                Err(_) => {
+                    self.timers_wait = Some(self.now.saturating_add(TIMERS_WAIT_MILLISECONDS));
+                    return;
+                }
+            }
+        }
     }
 
     fn send(&mut self, from_app: &str, send: Send) {
@@ -387,6 +411,7 @@ fn event_name<'a>(event: &Event<'a>) -> &'a str {
     match event {
         Event::Input { name, .. } | Event::From { name, .. } => name,
         Event::Delivered { output, .. } | Event::Refused { output, .. } => output,
+        Event::Due => "timer",
     }
 }
 

@@ -29,6 +29,8 @@ pub enum Input {
     Link(FromLink),
     /// Everything up to this batch is on disk.
     Synced(Synced),
+    /// The time of the last [`Effect::WakeAt`] has come.
+    Time,
 }
 
 /// An input of an app, posted from outside.
@@ -189,6 +191,9 @@ pub enum Effect {
     },
     /// Something leaves.
     Out(Released<Out>),
+    /// Hand in [`Input::Time`] at this time (milliseconds since 1970 UTC) and, as long as it is past, whenever the core
+    /// has room; none: nothing is due. It stands until the next one.
+    WakeAt(Option<i64>),
 }
 
 /// What leaves.

@@ -5,7 +5,7 @@ use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
 use crate::rows::{self, AppRow, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow};
-use engine::App;
+use engine::{App, SettingError};
 use link::StreamId;
 use sealing::{NodeId, Run};
 use serde::de::DeserializeOwned;
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{Change, Synced};
 use weft::Module;
+use weft::module::Destination;
 
 /// Apps that a folder may have known in its life.
 const APPS_MAX: u32 = 65_536;
@@ -47,6 +48,29 @@ pub enum StartError {
     /// The same app twice.
     #[error("the app {0} is given twice")]
     Twice(String),
+    /// A setting is given that the app does not have, or a value that is not of its type.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A setting has no value.
+    #[error("{app} needs a value for its setting `{name}`: {kind}. Give it with --set {app}.{name}=JSON")]
+    NoSetting {
+        /// The app.
+        app: String,
+        /// The setting.
+        name: String,
+        /// Its type.
+        kind: String,
+    },
+    /// Sends to endpoints are not in this version.
+    #[error(
+        "{app} sends `{output}` to an endpoint, which a node of this version does not do; its tests run with it"
+    )]
+    Endpoint {
+        /// The app.
+        app: String,
+        /// The output.
+        output: String,
+    },
     /// Too many apps.
     #[error("this folder has known {APPS_MAX} apps, the most there can be")]
     TooManyApps,
@@ -68,6 +92,8 @@ pub struct Source {
     pub text: String,
     /// What it compiled to.
     pub module: Module,
+    /// Settings and their values as JSON texts.
+    pub settings: Vec<(String, String)>,
 }
 
 /// What a start is made of.
@@ -158,8 +184,10 @@ impl Recovery {
     ) -> Result<(), StartError> {
         let mut next = known.values().map(|row| row.number + 1).max().unwrap_or(1);
         let mut seen = BTreeSet::new();
-        for Source { text, module } in start.apps {
+        let ticked = self.list::<i64, _>(rows::TICKED, |key| key.is_empty().then_some(()))?;
+        for Source { text, module, settings } in start.apps {
             let name = module.name.clone();
+            let (missing, endpoint) = (missing_setting(&module, &settings), endpoint_output(&module));
             if !seen.insert(name.clone()) {
                 return Err(StartError::Twice(name));
             }
@@ -174,7 +202,13 @@ impl Recovery {
             };
             next = next.max(number + 1);
             let mut app = App::new(Arc::new(module), start.me);
+            settings.iter().try_for_each(|(setting, value)| app.set(setting, value))?;
+            if let Some(error) = missing.or(endpoint) {
+                return Err(error);
+            }
             self.restore(number, &mut app)?;
+            let before = known.get(&name).and(ticked.get(&()));
+            app.resume(before.map_or(core.now, |before| core.now.min(*before)));
             let row = AppRow { number, source: text, shape };
             if known.get(&name) != Some(&row) {
                 core.batch.change(rows::APPS, name.clone().into_bytes(), Some(rows::encode(&row)));
@@ -237,4 +271,18 @@ impl Recovery {
         }
         Ok(posts)
     }
+}
+
+/// The first setting that needs a value and is given none.
+fn missing_setting(module: &Module, given: &[(String, String)]) -> Option<StartError> {
+    let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
+    let missing = module.settings.iter().find(|one| one.default.is_none() && !is_given(&one.name))?;
+    let (app, name) = (module.name.clone(), missing.name.clone());
+    Some(StartError::NoSetting { app, name, kind: module.type_name(&missing.kind) })
+}
+
+/// The first output that goes to an endpoint.
+fn endpoint_output(module: &Module) -> Option<StartError> {
+    let output = module.outputs.iter().find(|output| output.to == Destination::Endpoint)?;
+    Some(StartError::Endpoint { app: module.name.clone(), output: output.name.clone() })
 }

@@ -29,6 +29,10 @@ pub const CLOCK: u64 = 7;
 /// set back to an older copy, and a peer knew of a later start.
 pub const RUN: u64 = 9;
 
+/// One row, key empty: the time up to which every `every` had fired when the last batch was made, so that after a
+/// restart they fire for what they missed and for nothing else.
+pub const TICKED: u64 = 10;
+
 /// The number in the log of list `list` of app `app`.
 pub fn app_list(app: u32, list: u32) -> u64 {
     u64::from(app) << 32 | u64::from(list)

@@ -3,14 +3,17 @@
 use crate::arguments;
 use crate::budget::{EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
 use crate::codec::{self, Reader};
-use crate::event::{Applied, Context, Delta, Event, EventError, RestoreError, Send, ViewError};
+use crate::event::{
+    Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
+};
 use crate::json;
 use crate::machine::{Machine, Sent};
-use crate::state::{COUNTERS, Key, List, Row, State};
+use crate::state::{COUNTERS, Key, List, Row, State, TIMERS, read_timer_key};
+use crate::text;
 use sealing::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft::module::{Door, ListKind, Module, Type};
+use weft::module::{Destination, Door, Field, ListKind, Module, Type};
 use weft::{Value, module};
 
 /// One app: a module and its state.
@@ -19,6 +22,8 @@ pub struct App {
     module: Arc<Module>,
     me: NodeId,
     state: State,
+    /// When each `every` fires next; none before [`App::resume`].
+    ticks: Vec<Option<i64>>,
 }
 
 /// The state of an app at one moment; cheap to make, clone and keep.
@@ -30,6 +35,7 @@ pub struct Snapshot {
 }
 
 /// Code to run for an event: the function, its arguments and what it answers.
+#[derive(Clone)]
 struct Work<'m> {
     function: u32,
     arguments: Vec<Value>,
@@ -40,12 +46,58 @@ impl App {
     /// An app whose lists are empty and whose state variables have their initial values.
     pub fn new(module: Arc<Module>, me: NodeId) -> App {
         let state = State::new(&module);
-        App { module, me, state }
+        let ticks = vec![None; module.everies.len()];
+        App { module, me, state, ticks }
+    }
+
+    /// Gives a setting its value, a JSON text.
+    ///
+    /// # Errors
+    /// There is no such setting, or the value is not of its type; the text says what is expected.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        let module = Arc::clone(&self.module);
+        let Some(at) = module.settings.iter().position(|setting| setting.name == name) else {
+            let there = module.settings.iter().map(|setting| setting.name.clone()).collect();
+            return Err(SettingError::NoSuch { app: module.name.clone(), name: name.into(), there });
+        };
+        let kind = &module.settings[at].kind;
+        let value = json::read_value(value.as_bytes(), kind, &module).map_err(|wrong| {
+            SettingError::Value { app: module.name.clone(), name: name.into(), message: wrong.message() }
+        })?;
+        self.set_value(at, value);
+        Ok(())
+    }
+
+    pub(crate) fn set_value(&mut self, setting: usize, value: Value) {
+        if let Some(place) = Arc::make_mut(&mut self.state.settings).get_mut(setting) {
+            *place = value;
+        }
+    }
+
+    /// From now on `every` fires, for what it missed since `ticked` (milliseconds since 1970 UTC) once and at once.
+    pub fn resume(&mut self, ticked: i64) {
+        self.ticks = self.module.everies.iter().map(|every| Some(next_tick(every.period, ticked))).collect();
+    }
+
+    /// When the first timer or `every` is due, in milliseconds since 1970 UTC; [`Event::Due`] fires it.
+    pub fn next_due(&self) -> Option<i64> {
+        let timer = self.state.timers.first().map(|(due, _)| *due);
+        timer.into_iter().chain(self.ticks.iter().flatten().copied()).min()
+    }
+
+    /// Up to when every `every` has fired, as far as is known at `now`: what [`App::resume`] is given after a restart.
+    pub fn ticked(&self, now: i64) -> i64 {
+        let first = self.ticks.iter().flatten().copied().min();
+        first.map_or(now, |first| now.min(first.saturating_sub(1)))
     }
 
     /// The module that runs.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     /// The state as it is now.
@@ -61,6 +113,9 @@ impl App {
         let module = Arc::clone(&self.module);
         if list == COUNTERS {
             return self.restore_counter(key, row);
+        }
+        if list == TIMERS {
+            return self.restore_timer(key, row);
         }
         let Some(declared) = module.lists.get(list as usize) else {
             return Err(RestoreError::NoSuchList { app: module.name.clone(), list });
@@ -113,15 +168,123 @@ impl App {
         Ok(())
     }
 
+    fn restore_timer(&mut self, key: &[u8], row: Option<&[u8]>) -> Result<(), RestoreError> {
+        let wrong = |message: &str| RestoreError::Row { list: "timers".into(), message: message.into() };
+        if read_timer_key(key).is_none() {
+            return Err(wrong("its key is no timer's name and arguments"));
+        }
+        let due = match row {
+            Some(row) => {
+                let mut reader = Reader::new(row);
+                let word = reader.word().map_err(|error| wrong(error.0))?;
+                if !reader.is_empty() {
+                    return Err(wrong("bytes follow the time"));
+                }
+                Some(word)
+            }
+            None => None,
+        };
+        self.state.timers.set(&key.into(), due);
+        Ok(())
+    }
+
     /// Applies one event, whole or not at all.
     ///
     /// # Errors
     /// Why nothing changed.
     pub fn event(&mut self, event: Event<'_>, context: &Context) -> Result<Applied, EventError> {
+        if let Event::Due = event {
+            return self.due(context);
+        }
         let module = Arc::clone(&self.module);
         let Some(work) = self.work(event, &module)? else { return Ok(Applied::default()) };
-        let mut machine = Machine::new(&module, self.state.clone(), self.me.0, context);
-        let value = machine.run(work.function, work.arguments).map_err(refusal)?;
+        let (applied, state) = self.run(&work, self.state.clone(), BTreeSet::new(), context)?;
+        self.state = state;
+        Ok(applied)
+    }
+
+    /// Fires the first timer or `every` that is due by now.
+    fn due(&mut self, context: &Context) -> Result<Applied, EventError> {
+        let module = Arc::clone(&self.module);
+        let Some(due) = self.next_due().filter(|due| *due <= context.now) else {
+            return Ok(Applied::default());
+        };
+        match self.state.timers.first().filter(|(first, _)| *first == due).map(|(_, key)| Arc::clone(key)) {
+            Some(key) => self.fire(&key, &module, context),
+            None => self.tick(due, &module, context),
+        }
+    }
+
+    /// A timer fires: it is not pending any more, whatever its handler does.
+    fn fire(&mut self, key: &Key, module: &Module, context: &Context) -> Result<Applied, EventError> {
+        let mut state = self.state.clone();
+        state.timers.set(key, None);
+        let touched = BTreeSet::from([(TIMERS, Arc::clone(key))]);
+        let (name, arguments) = read_timer_key(key).unwrap_or_default();
+        let timer = module.timers.iter().find(|timer| timer.name == name);
+        let arguments = match timer {
+            Some(timer) => arguments::decode(arguments, &timer.fields, module),
+            None => Err("the app has no such timer any more".to_owned()),
+        };
+        let outcome = match (timer, arguments) {
+            (Some(timer), Ok(arguments)) => {
+                let work = Work { function: timer.function, arguments, answer: None };
+                self.run(&work, state.clone(), touched.clone(), context)
+            }
+            (_, Err(message)) => Err(EventError::Shape { message }),
+            (None, Ok(_)) => Ok((Applied::default(), state.clone())),
+        };
+        let (applied, state) = match outcome {
+            Ok(done) => done,
+            // There will be room: it stays pending until then.
+            Err(error @ EventError::NoRoom { .. }) => return Err(error),
+            Err(error) => {
+                let mut left = EVENT_BYTES_MAX;
+                let deltas = deltas(&self.state, &state, &touched, module, &mut left)?;
+                let failed = Some(format!("timer `{name}`: {error}"));
+                (Applied { deltas, failed, ..Applied::default() }, state)
+            }
+        };
+        self.state = state;
+        Ok(applied)
+    }
+
+    /// An `every` fires, once for all that it missed.
+    fn tick(&mut self, due: i64, module: &Module, context: &Context) -> Result<Applied, EventError> {
+        let Some(at) = self.ticks.iter().position(|tick| *tick == Some(due)) else {
+            return Ok(Applied::default());
+        };
+        let every = module.everies[at];
+        let work = Work { function: every.function, arguments: Vec::new(), answer: None };
+        let outcome = self.run(&work, self.state.clone(), BTreeSet::new(), context);
+        if let Err(error @ EventError::NoRoom { .. }) = outcome {
+            return Err(error);
+        }
+        self.ticks[at] = Some(next_tick(every.period, context.now));
+        match outcome {
+            Ok((applied, state)) => {
+                self.state = state;
+                Ok(applied)
+            }
+            Err(error) => {
+                let failed = Some(format!("every {}: {error}", text::duration(every.period)));
+                Ok(Applied { failed, ..Applied::default() })
+            }
+        }
+    }
+
+    /// Runs code from a state to another one, and says what that comes to.
+    fn run(
+        &self,
+        work: &Work<'_>,
+        state: State,
+        touched: BTreeSet<(u32, Key)>,
+        context: &Context,
+    ) -> Result<(Applied, State), EventError> {
+        let module = Arc::clone(&self.module);
+        let mut machine = Machine::new(&module, state, self.me.0, context);
+        machine.touched = touched;
+        let value = machine.run(work.function, work.arguments.clone()).map_err(refusal)?;
         if machine.sends.len() > context.room {
             return Err(EventError::NoRoom { room: context.room });
         }
@@ -134,15 +297,31 @@ impl App {
         let answer_bytes = answer.as_ref().map_or(0, String::len);
         let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
         let deltas = deltas(&self.state, &machine.state, &machine.touched, &module, &mut left)?;
-        let mut sends = Vec::with_capacity(machine.sends.len());
-        for sent in &machine.sends {
-            let send = send(sent, &module)?;
-            left = left.checked_sub(send.arguments.len()).ok_or_else(event_too_large)?;
-            sends.push(send);
+        let mut applied = Applied { answer, deltas, ..Applied::default() };
+        for sent in std::mem::take(&mut machine.sends) {
+            let bytes = match send(&sent, &module)? {
+                Sending::Node(send) => {
+                    applied.sends.push(send);
+                    applied.sends.last().map_or(0, |send| send.arguments.len())
+                }
+                Sending::Endpoint(to) => {
+                    let output = &module.outputs[sent.output as usize];
+                    let arguments =
+                        json::write_fields(&sent.arguments, &output.fields, &module, &mut machine.budget);
+                    let arguments = arguments.map_err(refusal)?;
+                    let bytes = arguments.len();
+                    applied.endpoint_sends.push(EndpointSend { output: output.name.clone(), arguments, to });
+                    bytes
+                }
+            };
+            left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
         }
-        let applied = Applied { answer, deltas, sends, operations: machine.budget.used() };
-        self.state = machine.state;
-        Ok(applied)
+        let is_transient = |list: &u32| module.lists.get(*list as usize).is_some_and(|list| list.transient);
+        applied.transient = machine.touched.iter().any(|(list, _)| is_transient(list));
+        applied.operations = machine.budget.used();
+        let mut state = machine.state;
+        state.end_event(&module);
+        Ok((applied, state))
     }
 
     /// What an event asks for; nothing if it is a word of the fabric that the app does not listen to.
@@ -158,9 +337,10 @@ impl App {
                 Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref() }))
             }
             Event::From { name, arguments, peer, app } => {
-                let door = find(&module.from_inputs, name).filter(|_| app == module.name);
+                let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
+                let door = find(&module.from_inputs, name).filter(is_of);
                 let door = door.ok_or_else(|| no_input(module, name))?;
-                let mut arguments = decode(arguments, door, module)?;
+                let mut arguments = decode(arguments, &door.fields, module)?;
                 arguments.push(node(peer));
                 Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref() }))
             }
@@ -171,6 +351,7 @@ impl App {
                 let others = vec![node(peer), Value::Text(reason.into())];
                 Self::word(&module.refused, output, arguments, others, module)
             }
+            Event::Due => Ok(None),
         }
     }
 
@@ -181,9 +362,9 @@ impl App {
         others: Vec<Value>,
         module: &'m Module,
     ) -> Result<Option<Work<'m>>, EventError> {
-        let listening = words.iter().find(|word| module.from_inputs[word.output as usize].name == output);
+        let listening = words.iter().find(|word| module.outputs[word.output as usize].name == output);
         let Some(word) = listening else { return Ok(None) };
-        let mut arguments = decode(arguments, &module.from_inputs[word.output as usize], module)?;
+        let mut arguments = decode(arguments, &module.outputs[word.output as usize].fields, module)?;
         arguments.extend(others);
         Ok(Some(Work { function: word.function, arguments, answer: None }))
     }
@@ -221,13 +402,16 @@ impl Snapshot {
         json::write_value(&value, kind, module, &mut machine.budget).map_err(view_refusal)
     }
 
-    /// Every row of the state as a delta that [`App::restore`] takes, in order of list and key. Variables that have
+    /// Every durable row of the state as a delta that [`App::restore`] takes, in order of list and key. Variables that have
     /// their initial value are there too.
     pub fn rows(&self) -> Vec<Delta> {
         let module = &*self.module;
         let mut rows = Vec::new();
         for (number, list) in self.state.lists.iter().enumerate() {
             let number = number as u32;
+            if module.lists[number as usize].transient {
+                continue;
+            }
             let keys: Vec<Key> = match list {
                 List::Variable(_) => vec![Key::default()],
                 List::Keyed(keyed) => keyed.rows.keys().cloned().collect(),
@@ -241,10 +425,14 @@ impl Snapshot {
         for (number, list) in self.state.lists.iter().enumerate() {
             if let List::Keyed(keyed) = list
                 && keyed.counter != 0
+                && !module.lists[number].transient
             {
                 let key = (number as u32).to_be_bytes().to_vec();
                 rows.push(Delta { list: COUNTERS, key, row: Some(counter_row(keyed.counter)) });
             }
+        }
+        for (key, due) in self.state.timers.iter() {
+            rows.push(Delta { list: TIMERS, key: key.to_vec(), row: Some(counter_row(*due)) });
         }
         rows
     }
@@ -262,8 +450,8 @@ fn node(node: NodeId) -> Value {
     Value::Node(Arc::new(node.0))
 }
 
-fn decode(bytes: &[u8], door: &Door, module: &Module) -> Result<Vec<Value>, EventError> {
-    arguments::decode(bytes, &door.fields, module).map_err(|message| EventError::Shape { message })
+fn decode(bytes: &[u8], fields: &[Field], module: &Module) -> Result<Vec<Value>, EventError> {
+    arguments::decode(bytes, fields, module).map_err(|message| EventError::Shape { message })
 }
 
 fn refusal(fault: Fault) -> EventError {
@@ -345,8 +533,18 @@ fn deltas(
     let too_large = |_| event_too_large();
     let mut deltas = Vec::new();
     for (list, key) in touched {
+        let transient = match *list {
+            COUNTERS => counted_list(key).is_some_and(|counted| module.lists[counted as usize].transient),
+            TIMERS => false,
+            list => module.lists[list as usize].transient,
+        };
+        if transient {
+            continue;
+        }
         let (old, new) = if *list == COUNTERS {
             (counter(before, key), counter(after, key))
+        } else if *list == TIMERS {
+            (before.timers.due(key).map(counter_row), after.timers.due(key).map(counter_row))
         } else {
             let old = encoded(before, *list, key, module, usize::MAX).map_err(too_large)?;
             (old, encoded(after, *list, key, module, *left).map_err(too_large)?)
@@ -365,14 +563,39 @@ fn event_too_large() -> EventError {
     EventError::Budget { unit: "bytes of changed rows, sends and answer", limit: EVENT_BYTES_MAX as u64 }
 }
 
+/// The list whose numbers a row of [`COUNTERS`] keeps.
+fn counted_list(key: &Key) -> Option<u32> {
+    Some(u32::from_be_bytes(key.as_ref().try_into().ok()?))
+}
+
 fn counter(state: &State, key: &Key) -> Option<Vec<u8>> {
-    let list = u32::from_be_bytes(key.as_ref().try_into().ok()?);
+    let list = counted_list(key)?;
     Some(counter_row(state.keyed(list)?.counter))
 }
 
-fn send(sent: &Sent, module: &Module) -> Result<Send, EventError> {
-    let door = &module.from_inputs[sent.output as usize];
-    let arguments = arguments::encode(&sent.arguments, &door.fields, module, SEND_BYTES_MAX)
+/// Where a send goes.
+enum Sending {
+    Node(Send),
+    Endpoint(String),
+}
+
+fn send(sent: &Sent, module: &Module) -> Result<Sending, EventError> {
+    let output = &module.outputs[sent.output as usize];
+    let app = match &output.to {
+        Destination::Own => module.name.clone(),
+        Destination::App(app) => app.clone(),
+        Destination::Endpoint => {
+            let Value::Text(to) = &sent.to else { return Err(refusal(Fault::unproven("an endpoint"))) };
+            return Ok(Sending::Endpoint(to.to_string()));
+        }
+    };
+    let Value::Node(to) = &sent.to else { return Err(refusal(Fault::unproven("a node"))) };
+    let arguments = arguments::encode(&sent.arguments, &output.fields, module, SEND_BYTES_MAX)
         .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })?;
-    Ok(Send { output: door.name.clone(), arguments, to: NodeId(*sent.to), app: module.name.clone() })
+    Ok(Sending::Node(Send { output: output.name.clone(), arguments, to: NodeId(**to), app }))
+}
+
+/// The first multiple of a period after a time.
+fn next_tick(period: i64, after: i64) -> i64 {
+    after.div_euclid(period).saturating_add(1).saturating_mul(period)
 }

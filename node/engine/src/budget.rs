@@ -9,6 +9,8 @@ pub const BYTES_MAX: u64 = 1 << 28;
 pub const EVENT_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one send's arguments: what fits a record of the link (256 KiB) with its names around it.
 pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
+/// Bytes of one timer's arguments: they are its key.
+pub(crate) const TIMER_BYTES_MAX: usize = 4 << 10;
 /// Sends of one event: bounds what one event adds to the outbox.
 pub(crate) const SENDS_MAX: usize = 4_096;
 

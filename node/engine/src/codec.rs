@@ -251,7 +251,7 @@ fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
 /// The key of a row of a list.
 pub(crate) fn key_of(row: &[Value], list: u32, module: &Module) -> Arc<[u8]> {
     let mut key = Vec::new();
-    if let ListKind::Keyed { record, keys, .. } = &module.lists[list as usize].kind {
+    if let ListKind::Keyed { record, keys, .. } = &module.list(list).kind {
         put_fields(row, *record, keys, module, &mut key);
     }
     key.into()

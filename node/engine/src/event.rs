@@ -58,6 +58,8 @@ pub enum Event<'a> {
         /// Why, in the receiving app's words.
         reason: &'a str,
     },
+    /// The timer or `every` that is due first, by [`crate::App::next_due`], if it is due by now.
+    Due,
 }
 
 /// What an event did.
@@ -69,6 +71,13 @@ pub struct Applied {
     pub deltas: Vec<Delta>,
     /// Sends, in the order in which they were made.
     pub sends: Vec<Send>,
+    /// Sends to endpoints, in the order in which they were made.
+    pub endpoint_sends: Vec<EndpointSend>,
+    /// Whether state that is not durable was touched: views may show something else though no row changed.
+    pub transient: bool,
+    /// Of [`Event::Due`]: what fired failed, and why. It is over all the same: its own changes are undone, and only
+    /// that it is no longer pending is among the deltas.
+    pub failed: Option<String>,
     /// What was charged.
     pub operations: u64,
 }
@@ -95,6 +104,17 @@ pub struct Send {
     pub to: NodeId,
     /// The receiving app.
     pub app: String,
+}
+
+/// A message to an address on the web.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointSend {
+    /// The output.
+    pub output: String,
+    /// JSON object of its fields.
+    pub arguments: String,
+    /// The address.
+    pub to: String,
 }
 
 /// Why an event changed nothing.
@@ -167,6 +187,35 @@ pub enum ViewError {
         /// The most there is.
         limit: u64,
     },
+}
+
+/// Why a setting does not have a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// The app has no such setting.
+    #[error("app `{app}` has no setting `{name}`{}", listed(there))]
+    NoSuch {
+        /// The app.
+        app: String,
+        /// The name given.
+        name: String,
+        /// The settings that it has.
+        there: Vec<String>,
+    },
+    /// The value is not of the setting's type.
+    #[error("setting `{app}.{name}`: {message}")]
+    Value {
+        /// The app.
+        app: String,
+        /// The setting.
+        name: String,
+        /// What was expected, what was found.
+        message: String,
+    },
+}
+
+fn listed(there: &[String]) -> String {
+    if there.is_empty() { String::new() } else { format!(": it has {}", there.join(", ")) }
 }
 
 /// A row from a log that this module cannot hold.

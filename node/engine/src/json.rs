@@ -432,6 +432,18 @@ pub(crate) fn write_value(
     Ok(out)
 }
 
+/// Writes an object of these fields; what is written is charged.
+pub(crate) fn write_fields(
+    values: &[Value],
+    fields: &[Field],
+    module: &Module,
+    budget: &mut Budget,
+) -> Result<String, Fault> {
+    let mut out = String::new();
+    Writer { module, budget }.fields(values, fields, &mut out)?;
+    Ok(out)
+}
+
 struct Writer<'w> {
     module: &'w Module,
     budget: &'w mut Budget,
@@ -466,18 +478,7 @@ impl Writer<'_> {
             (Type::Node, Value::Node(node)) => self.text(&NodeId(**node).to_string(), out)?,
             (Type::Record(number), Value::Record(values)) => {
                 let module = self.module;
-                out.push('{');
-                for (at, (field, value)) in
-                    module.records[*number as usize].fields.iter().zip(&**values).enumerate()
-                {
-                    if at > 0 {
-                        out.push(',');
-                    }
-                    self.text(&field.name, out)?;
-                    out.push(':');
-                    self.value(value, &field.kind, out)?;
-                }
-                out.push('}');
+                self.fields(values, &module.records[*number as usize].fields, out)?;
             }
             (Type::List(element), Value::List(values)) => {
                 out.push('[');
@@ -491,6 +492,20 @@ impl Writer<'_> {
             }
             _ => return Err(Fault::unproven("another type")),
         }
+        Ok(())
+    }
+
+    fn fields(&mut self, values: &[Value], fields: &[Field], out: &mut String) -> Result<(), Fault> {
+        out.push('{');
+        for (at, (field, value)) in fields.iter().zip(values).enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            self.text(&field.name, out)?;
+            out.push(':');
+            self.value(value, &field.kind, out)?;
+        }
+        out.push('}');
         Ok(())
     }
 

@@ -17,9 +17,12 @@ mod event;
 mod json;
 mod machine;
 mod state;
+pub mod testing;
 mod text;
 
 pub use app::{App, Snapshot};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
-pub use event::{Applied, Context, Delta, Event, EventError, RestoreError, Send, ViewError};
-pub use state::COUNTERS;
+pub use event::{
+    Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
+};
+pub use state::{COUNTERS, TIMERS};

@@ -17,7 +17,7 @@ use crate::state::{Key, State};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weft::Value;
-use weft::code::{Operation, Over, Register};
+use weft::code::{Operation, Over, Register, TestOperation};
 use weft::module::Module;
 
 /// What runs, and what it changed and sent so far.
@@ -27,8 +27,8 @@ pub(crate) struct Machine<'m> {
     pub(crate) budget: Budget,
     pub(crate) touched: BTreeSet<(u32, Key)>,
     pub(crate) sends: Vec<Sent>,
-    me: Arc<[u8; 32]>,
-    now: i64,
+    pub(crate) me: Arc<[u8; 32]>,
+    pub(crate) now: i64,
     chance: Chance,
     registers: Vec<Value>,
     frames: Vec<Frame>,
@@ -38,7 +38,16 @@ pub(crate) struct Machine<'m> {
 pub(crate) struct Sent {
     pub(crate) output: u32,
     pub(crate) arguments: Vec<Value>,
-    pub(crate) to: Arc<[u8; 32]>,
+    /// A node, or an endpoint's text.
+    pub(crate) to: Value,
+}
+
+/// Why the machine stopped.
+pub(crate) enum Stopped {
+    /// The outermost function gave this.
+    Ended(Value),
+    /// A test asks this of the world around it, and goes on then.
+    Asks(TestOperation),
 }
 
 #[derive(Debug, Default)]
@@ -70,10 +79,24 @@ impl<'m> Machine<'m> {
 
     /// Runs a function to its end and returns what it gives.
     pub(crate) fn run(&mut self, function: u32, arguments: Vec<Value>) -> Result<Value, Fault> {
+        self.begin(function, arguments)?;
+        match self.resume()? {
+            Stopped::Ended(value) => Ok(value),
+            Stopped::Asks(_) => Err(Fault::unproven("an app")),
+        }
+    }
+
+    /// Enters a function; [`Machine::resume`] runs it.
+    pub(crate) fn begin(&mut self, function: u32, arguments: Vec<Value>) -> Result<(), Fault> {
         self.enter(function, 0)?;
         for (register, argument) in self.registers.iter_mut().zip(arguments) {
             *register = argument;
         }
+        Ok(())
+    }
+
+    /// Runs until the end, or until a test asks something.
+    pub(crate) fn resume(&mut self) -> Result<Stopped, Fault> {
         let module = self.module;
         loop {
             let Some(frame) = self.frames.last_mut() else { return Err(Fault::unproven("a frame")) };
@@ -83,8 +106,8 @@ impl<'m> Machine<'m> {
             };
             frame.at += 1;
             self.budget.operations(1)?;
-            if let Some(result) = self.step(operation)? {
-                return Ok(result);
+            if let Some(stopped) = self.step(operation)? {
+                return Ok(stopped);
             }
         }
     }
@@ -116,11 +139,11 @@ impl<'m> Machine<'m> {
         self.frames.last().map_or(0, |frame| frame.base)
     }
 
-    fn get(&self, register: Register) -> &Value {
+    pub(crate) fn get(&self, register: Register) -> &Value {
         &self.registers[self.base() + register as usize]
     }
 
-    fn set(&mut self, register: Register, value: Value) {
+    pub(crate) fn set(&mut self, register: Register, value: Value) {
         let at = self.base() + register as usize;
         self.registers[at] = value;
     }
@@ -130,7 +153,7 @@ impl<'m> Machine<'m> {
         std::mem::take(&mut self.registers[at])
     }
 
-    fn several(&self, first: Register, count: u16) -> &[Value] {
+    pub(crate) fn several(&self, first: Register, count: u16) -> &[Value] {
         let from = self.base() + first as usize;
         &self.registers[from..from + count as usize]
     }
@@ -181,7 +204,7 @@ impl<'m> Machine<'m> {
     // Operations.
 
     /// One operation of control; the others are in `values` and `rows`.
-    fn step(&mut self, operation: Operation) -> Result<Option<Value>, Fault> {
+    fn step(&mut self, operation: Operation) -> Result<Option<Stopped>, Fault> {
         match operation {
             Operation::Constant { out, constant } => {
                 let value = self.module.constants[constant as usize].clone();
@@ -223,10 +246,11 @@ impl<'m> Machine<'m> {
             }
             Operation::Return { value } => {
                 let value = value.map_or(Value::None, |value| self.take(value));
-                return Ok(self.leave(value));
+                return Ok(self.leave(value).map(Stopped::Ended));
             }
             Operation::Refuse { reason } => return Err(Fault::Refused(self.text(reason)?.to_string())),
             Operation::Send { output, first, count, to } => self.send(output, first, count, to)?,
+            Operation::Test(asked) => return Ok(Some(Stopped::Asks(asked))),
             other => self.compute(other)?,
         }
         Ok(None)
@@ -281,7 +305,7 @@ impl<'m> Machine<'m> {
         if self.sends.len() >= SENDS_MAX {
             return Err(Fault::Budget { unit: "sends", limit: SENDS_MAX as u64 });
         }
-        let Value::Node(to) = self.get(to).clone() else { return Err(Fault::unproven("a node")) };
+        let to = self.get(to).clone();
         let arguments = self.several(first, count).to_vec();
         self.sends.push(Sent { output, arguments, to });
         Ok(())

@@ -4,8 +4,14 @@ use crate::codec;
 use imbl::{OrdMap, OrdSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use weft::module::{ListKind, Module, Type};
+use weft::module::{ListKind, Module, SCRATCH, Type};
 use weft::{Value, module};
+
+/// The list number of deltas that keep when timers are due; the key is [`timer_key`].
+pub const TIMERS: u32 = u32::MAX - 1;
+
+/// Timers pending in one app: each takes about 200 bytes of memory, and the log keeps them.
+pub(crate) const TIMERS_MAX: usize = 1 << 20;
 
 /// The list number of deltas that keep which numbers `next_id` has given out; the key is the list's number.
 pub const COUNTERS: u32 = u32::MAX;
@@ -16,6 +22,64 @@ pub(crate) type Row = Arc<[Value]>;
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) lists: Vec<List>,
+    pub(crate) timers: Timers,
+    /// In the order of the module.
+    pub(crate) settings: Arc<Vec<Value>>,
+    /// Keyed lists of functions, empty between events.
+    scratch: Vec<Keyed>,
+}
+
+/// Pending timers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timers {
+    due: OrdMap<Key, i64>,
+    order: OrdSet<(i64, Key)>,
+}
+
+impl Timers {
+    /// Begins, moves or ends one.
+    pub(crate) fn set(&mut self, key: &Key, due: Option<i64>) {
+        let before = match due {
+            Some(due) => self.due.insert(Arc::clone(key), due),
+            None => self.due.remove(key),
+        };
+        if let Some(before) = before {
+            self.order.remove(&(before, Arc::clone(key)));
+        }
+        if let Some(due) = due {
+            self.order.insert((due, Arc::clone(key)));
+        }
+    }
+
+    pub(crate) fn due(&self, key: &Key) -> Option<i64> {
+        self.due.get(key).copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    pub(crate) fn first(&self) -> Option<&(i64, Key)> {
+        self.order.get_min()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &i64)> {
+        self.due.iter()
+    }
+}
+
+/// The key of a timer: its name's length in one byte, its name, its arguments as a send has them. So it stays what it
+/// is when a module changes.
+pub(crate) fn timer_key(name: &str, arguments: &[u8]) -> Key {
+    let length = name.len().min(255);
+    [&[length as u8], &name.as_bytes()[..length], arguments].concat().into()
+}
+
+/// A timer's name and arguments; none if the key is not laid out so.
+pub(crate) fn read_timer_key(key: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = key.split_first()?;
+    let (name, arguments) = rest.split_at_checked(usize::from(*length))?;
+    Some((std::str::from_utf8(name).ok()?, arguments))
 }
 
 #[derive(Debug, Clone)]
@@ -39,16 +103,33 @@ impl State {
             .lists
             .iter()
             .map(|list| match &list.kind {
-                ListKind::Keyed { indexes, .. } => {
-                    List::Keyed(Keyed { indexes: vec![OrdSet::new(); indexes.len()], ..Keyed::default() })
-                }
+                ListKind::Keyed { .. } => List::Keyed(Keyed::of(list)),
                 ListKind::Variable { initial, .. } => List::Variable(initial.clone()),
             })
             .collect();
-        State { lists }
+        let scratch = module.scratch.iter().map(Keyed::of).collect();
+        let settings = module.settings.iter().map(|setting| setting.default.clone().unwrap_or_default());
+        State { lists, timers: Timers::default(), settings: Arc::new(settings.collect()), scratch }
+    }
+
+    /// Empties a local list.
+    pub(crate) fn clear(&mut self, list: u32, module: &Module) {
+        if let Some(keyed) = self.keyed_mut(list) {
+            *keyed = Keyed::of(module.list(list));
+        }
+    }
+
+    /// Empties all local lists.
+    pub(crate) fn end_event(&mut self, module: &Module) {
+        for (keyed, list) in self.scratch.iter_mut().zip(&module.scratch) {
+            *keyed = Keyed::of(list);
+        }
     }
 
     pub(crate) fn keyed(&self, list: u32) -> Option<&Keyed> {
+        if let Some(local) = list.checked_sub(SCRATCH) {
+            return self.scratch.get(local as usize);
+        }
         match self.lists.get(list as usize) {
             Some(List::Keyed(keyed)) => Some(keyed),
             _ => None,
@@ -56,6 +137,9 @@ impl State {
     }
 
     pub(crate) fn keyed_mut(&mut self, list: u32) -> Option<&mut Keyed> {
+        if let Some(local) = list.checked_sub(SCRATCH) {
+            return self.scratch.get_mut(local as usize);
+        }
         match self.lists.get_mut(list as usize) {
             Some(List::Keyed(keyed)) => Some(keyed),
             _ => None,
@@ -82,8 +166,16 @@ impl State {
 }
 
 impl Keyed {
+    fn of(list: &module::List) -> Keyed {
+        let indexes = match &list.kind {
+            ListKind::Keyed { indexes, .. } => indexes.len(),
+            ListKind::Variable { .. } => 0,
+        };
+        Keyed { indexes: vec![OrdSet::new(); indexes], ..Keyed::default() }
+    }
+
     fn reindex(&mut self, list: u32, key: &[u8], before: Option<&Row>, after: Option<&Row>, module: &Module) {
-        let ListKind::Keyed { record, indexes, .. } = &module.lists[list as usize].kind else { return };
+        let ListKind::Keyed { record, indexes, .. } = &module.list(list).kind else { return };
         for (set, fields) in self.indexes.iter_mut().zip(indexes) {
             let entry = |row: &Row| {
                 let mut entry = Vec::new();

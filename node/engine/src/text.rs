@@ -45,7 +45,7 @@ fn time(milliseconds: i64) -> String {
 }
 
 /// The largest unit in which it is whole, as the language writes it.
-fn duration(milliseconds: i64) -> String {
+pub(crate) fn duration(milliseconds: i64) -> String {
     for (unit, length) in [("d", MILLISECONDS_A_DAY), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)] {
         if milliseconds % length == 0 && milliseconds != 0 {
             return format!("{} {unit}", milliseconds / length);

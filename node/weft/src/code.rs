@@ -250,6 +250,18 @@ pub enum Operation {
         list: Register,
         index: Register,
     },
+    /// The element at a place from 0; outside of the list the event is refused.
+    ElementThere {
+        out: Register,
+        list: Register,
+        index: Register,
+    },
+    /// Puts another element at a place that is there; *by size* when the list is shared.
+    SetElement {
+        list: Register,
+        index: Register,
+        value: Register,
+    },
     /// *By size.*
     ListContains {
         out: Register,
@@ -261,6 +273,11 @@ pub enum Operation {
         list: Register,
         keys: u16,
         descending: u64,
+    },
+    /// From a list of records (key, element) to one of records (key, elements), in the order of keys, the elements of
+    /// a key in the order in which they stood (*by size*, as sorting).
+    Group {
+        list: Register,
     },
     /// Keeps at most so many elements.
     Truncate {
@@ -324,6 +341,10 @@ pub enum Operation {
         out: Register,
         list: u32,
     },
+    /// Empties a local list.
+    Clear {
+        list: u32,
+    },
     /// All rows as a list (*by size*).
     AllRows {
         out: Register,
@@ -384,6 +405,79 @@ pub enum Operation {
         count: u16,
         to: Register,
     },
+    Setting {
+        out: Register,
+        setting: u32,
+    },
+    /// Begins a timer, or moves the one of the same arguments.
+    Start {
+        timer: u32,
+        first: Register,
+        count: u16,
+        /// When it is due.
+        time: Register,
+    },
+    /// Ends a timer; without one it does nothing.
+    Cancel {
+        timer: u32,
+        first: Register,
+        count: u16,
+    },
+    /// Only in tests: what the world around the machine does.
+    Test(TestOperation),
+}
+
+/// What a test asks of the world of nodes that it runs in. Where a node is left out, it is the test's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "operands are named by what they are")]
+pub enum TestOperation {
+    /// What comes now stands on this line of the source.
+    Line(u32),
+    /// A new node.
+    Node { out: Register },
+    /// Reads state, settings and `me` of this node from now on.
+    Visit { node: Option<Register> },
+    /// An input from outside. A refusal fails the test, unless it is wanted: then it is the reason, or none.
+    Post {
+        node: Option<Register>,
+        input: u32,
+        first: Register,
+        count: u16,
+        by: Option<Register>,
+        out: Register,
+        refusal: Option<Register>,
+    },
+    /// A send of another node.
+    Deliver {
+        node: Option<Register>,
+        input: u32,
+        first: Register,
+        count: u16,
+        from: Register,
+        out: Register,
+        refusal: Option<Register>,
+    },
+    /// Gives a node's setting a value.
+    Set { node: Option<Register>, setting: u32, value: Register },
+    /// Lets time pass.
+    Advance { by: Register },
+    /// Fails the test unless it holds, with the expectation's text and the two sides of a comparison.
+    Expect { condition: Register, text: u32, sides: Option<Sides> },
+    /// Fails the test unless there is a refusal, and of this reason.
+    ExpectRefused { refusal: Register, because: Option<Register> },
+    /// Fails the test unless this was sent and not expected before.
+    ExpectSent { output: u32, first: Register, count: u16, to: Register },
+}
+
+/// The two sides of a comparison in a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sides {
+    /// The left one.
+    pub left: Register,
+    /// The right one.
+    pub right: Register,
+    /// The number of their type in [`crate::Module::shown`].
+    pub kind: u32,
 }
 
 /// The code of one function, handler or view.

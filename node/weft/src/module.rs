@@ -74,6 +74,8 @@ pub struct Field {
 pub struct List {
     /// Its name.
     pub name: String,
+    /// Whether it lives only while the app runs. Durable ones come first in [`Module::lists`].
+    pub transient: bool,
     /// What it holds.
     pub kind: ListKind,
 }
@@ -108,20 +110,91 @@ pub struct Door {
     pub fields: Vec<Field>,
     /// Whether who asks is handed in after the fields: `by` as text, `from` as a node.
     pub takes_caller: bool,
+    /// The sending app, where it is another one than this.
+    pub of: Option<String>,
     /// What it answers.
     pub answer: Option<Type>,
     /// Its code: a number in [`Module::functions`].
     pub function: u32,
 }
 
+/// A `setting`: given by whoever runs the node.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Its value when none is given; without one it must be given.
+    pub default: Option<Value>,
+}
+
+/// Where sends of an output go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// To the same app of another node.
+    Own,
+    /// To another app of a node.
+    App(String),
+    /// To an address on the web.
+    Endpoint,
+}
+
+/// What `send` can send: `on name(…) from peer` of the app itself, or an `output`.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// What it carries.
+    pub fields: Vec<Field>,
+    /// Where it goes.
+    pub to: Destination,
+}
+
+/// An `on timer`.
+#[derive(Debug, Clone)]
+pub struct Timer {
+    /// Its name.
+    pub name: String,
+    /// What `start` gives it; a timer of other arguments is another one.
+    pub fields: Vec<Field>,
+    /// Its code.
+    pub function: u32,
+}
+
+/// An `every`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Every {
+    /// Milliseconds, at least one: it fires at multiples of this since 1970 UTC.
+    pub period: i64,
+    /// Its code.
+    pub function: u32,
+}
+
+/// A `test`.
+#[derive(Debug, Clone)]
+pub struct Test {
+    /// Its title.
+    pub title: String,
+    /// Its line in the source, from 1.
+    pub line: u32,
+    /// Its code, for a machine whose asking is answered by a world of nodes.
+    pub function: u32,
+    /// The first word in it that only a simulator of links and disks can do.
+    pub simulator: Option<String>,
+}
+
 /// An `on delivered` or `on refused`.
 #[derive(Debug, Clone)]
 pub struct Word {
-    /// The number in [`Module::from_inputs`] of what was sent.
+    /// The number in [`Module::outputs`] of what was sent.
     pub output: u32,
     /// Its code, given the send's arguments, the peer and, for `refused`, the reason.
     pub function: u32,
 }
+
+/// The number of the first keyed list that is a local; those of the state are below.
+pub const SCRATCH: u32 = 1 << 31;
 
 /// A checked and compiled app.
 #[derive(Debug, Clone, Default)]
@@ -136,14 +209,28 @@ pub struct Module {
     pub lists: Vec<List>,
     /// `on name(…)`
     pub inputs: Vec<Door>,
-    /// `on name(…) from peer`; these are the outputs too, since a send reaches the same app there.
+    /// `on name(…) from peer`
     pub from_inputs: Vec<Door>,
+    /// What can be sent.
+    pub outputs: Vec<Output>,
+    /// `on timer …`
+    pub timers: Vec<Timer>,
+    /// `every …`
+    pub everies: Vec<Every>,
+    /// `setting …`
+    pub settings: Vec<Setting>,
+    /// `test …`
+    pub tests: Vec<Test>,
+    /// Types of what tests show when an `expect` fails.
+    pub shown: Vec<Type>,
     /// `on delivered …`
     pub delivered: Vec<Word>,
     /// `on refused …`
     pub refused: Vec<Word>,
     /// `view name(…)`
     pub views: Vec<Door>,
+    /// Keyed lists that are locals: numbers from [`SCRATCH`] on. They hold nothing between events.
+    pub scratch: Vec<List>,
     /// All code.
     pub functions: Vec<Function>,
     /// What [`crate::code::Operation::Constant`] loads.
@@ -151,10 +238,18 @@ pub struct Module {
 }
 
 impl Module {
+    /// A list of the state or, from [`SCRATCH`] on, a local one.
+    pub fn list(&self, number: u32) -> &List {
+        match number.checked_sub(SCRATCH) {
+            Some(local) => &self.scratch[local as usize],
+            None => &self.lists[number as usize],
+        }
+    }
+
     /// Canonical text of the state's lists, fields and types: with equal shapes, rows of one read as the other's.
     pub fn shape(&self) -> String {
         let mut shape = String::new();
-        for list in &self.lists {
+        for list in self.lists.iter().filter(|list| !list.transient) {
             let _ = write!(shape, "state {}: ", list.name);
             match &list.kind {
                 ListKind::Keyed { record, keys, .. } => {
@@ -198,6 +293,7 @@ impl Module {
         let mut waiting: Vec<Type> = self
             .lists
             .iter()
+            .filter(|list| !list.transient)
             .map(|list| match &list.kind {
                 ListKind::Keyed { record, .. } => Type::Record(*record),
                 ListKind::Variable { kind, .. } => kind.clone(),

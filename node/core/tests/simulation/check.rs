@@ -24,6 +24,9 @@ impl World {
                 known.insert(number);
                 let refused = number % 7 == 0;
                 let how = if refused { "refused" } else { "delivered" };
+                let reminded = u64::from(number % 5 != 0);
+                assert_eq!(line["reminded"], reminded, "seed {seed}: {from}, number {number}: timers");
+                assert_eq!(line["ticks"], 1, "seed {seed}: {from}, number {number}: every");
                 assert_eq!(line["how"], how, "seed {seed}: {from} to {to}, number {number}");
                 if refused {
                     self.reach("refused");

@@ -22,7 +22,7 @@ app echo
 enum How { waiting, delivered, refused }
 
 record Got { id: int, peer: node, number: int }
-record Sent { number: int, to: node, how: How }
+record Sent { number: int, to: node, how: How, reminded: int = 0, ticks: int = 0 }
 
 state got: list of Got by id
 state sent: list of Sent by number
@@ -30,6 +30,18 @@ state sent: list of Sent by number
 on write(to: node, number: int) {
   sent add Sent { number, to, how: .waiting }
   send say(number) to to
+  start remind(number) after 5 s
+  start remind(number) after 700 ms
+}
+
+on timer remind(number: int) {
+  let s = sent[number] else refuse "nothing was sent"
+  s.reminded += 1
+  require number % 5 != 0 else "a multiple of five is not reminded of"
+}
+
+every 3 s {
+  for s in sent where s.ticks == 0 { s.ticks += 1 }
 }
 
 on say(number: int) from peer {
@@ -50,7 +62,9 @@ on refused say(number) to _ because _ {
 }
 
 view received(peer: node) = [g.number for g in got where g.peer == peer order by g.id]
-view outcomes(to: node) = [{ s.number, s.how } for s in sent where s.to == to order by s.number]
+view outcomes(to: node) = [
+  { s.number, s.how, s.reminded, s.ticks } for s in sent where s.to == to order by s.number
+]
 "#;
 
 /// Seeds of the short form.

@@ -61,6 +61,10 @@ enum Happening {
         node: usize,
         life: u64,
     },
+    Due {
+        node: usize,
+        life: u64,
+    },
     Post {
         node: usize,
     },
@@ -88,6 +92,8 @@ pub(crate) struct Running {
     pub(crate) log: Log<Memory>,
     pub(crate) endpoint: Endpoint,
     pub(crate) appended: Option<Appended>,
+    /// When the core wants to be told the time.
+    pub(crate) wake: Option<i64>,
     pub(crate) published: Option<Snapshot>,
     pub(crate) address: SocketAddr,
 }
@@ -108,8 +114,8 @@ pub(crate) struct Node {
 /// How often each fault was reached.
 pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
-pub(crate) const FAULTS: [&str; 8] =
-    ["lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst"];
+pub(crate) const FAULTS: [&str; 9] =
+    ["timer", "lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst"];
 
 pub(crate) struct World {
     pub(crate) seed: u64,
@@ -200,7 +206,7 @@ impl World {
     fn recover(&mut self, node: usize, address: SocketAddr) -> Running {
         let seed = self.seed;
         let module = weft::compile(APP, "echo.weft").unwrap_or_else(|errors| panic!("{errors}"));
-        let apps = vec![Source { text: APP.to_owned(), module }];
+        let apps = vec![Source { text: APP.to_owned(), module, settings: Vec::new() }];
         let mut recovery = Recovery::default();
         let storage = self.nodes[node].storage.clone();
         let (log, opened) = Log::open(storage, self.chance.bytes(), &mut |change| recovery.change(change))
@@ -221,7 +227,7 @@ impl World {
         let card = identity.card(1);
         let run = core.run();
         let endpoint = Endpoint::new(Config { identity, card, run, entropy: self.chance.bytes() });
-        Running { core, log, endpoint, appended: None, published: None, address }
+        Running { core, log, endpoint, appended: None, wake: None, published: None, address }
     }
 
     /// Each start is given the others' tickets again, as a person might; the first time it is needed.
@@ -270,6 +276,13 @@ impl World {
                 running.appended = Some(appended.unwrap_or_else(|error| panic!("seed {seed}: {error}")));
                 let after = 100 + self.chance.below(10_000);
                 self.plan(after, Happening::Synced { node, life });
+            }
+            Effect::WakeAt(wake) => {
+                running.wake = wake;
+                if let Some(at) = wake {
+                    let at = (at.max(0) as u64).saturating_mul(1000);
+                    self.plan(at.saturating_sub(self.now), Happening::Due { node, life });
+                }
             }
             Effect::Out(released) => match released.into_inner() {
                 Out::Publish { snapshot, .. } => running.published = Some(snapshot),
@@ -343,6 +356,7 @@ impl World {
             }
             Happening::Synced { node, life } => self.sync(node, life),
             Happening::Wake { node, life } => self.wake(node, life),
+            Happening::Due { node, life } => self.due(node, life),
             Happening::Post { node } => self.post(node, None),
             Happening::Burst { node } => {
                 let to = self.chance.below(NODES as u64) as usize;
@@ -385,6 +399,24 @@ impl World {
         {
             running.endpoint.handle_timeout(now);
             self.carry_out(node);
+        }
+    }
+
+    fn due(&mut self, node: usize, life: u64) {
+        let now = (self.now / 1000) as i64;
+        let this = &self.nodes[node];
+        let running = this.running.as_ref().filter(|_| this.life == life);
+        let running = running.filter(|running| running.wake.is_some_and(|at| at <= now));
+        let Some(running) = running else { return };
+        let (wake, has_room) = (running.wake, running.core.has_room());
+        if has_room {
+            self.reach("timer");
+            self.handle(node, Input::Time);
+            self.carry_out(node);
+        }
+        // While a batch is full its owner takes nothing but the sync.
+        if self.nodes[node].running.as_ref().is_some_and(|running| running.wake == wake) {
+            self.plan(1_000, Happening::Due { node, life });
         }
     }
 

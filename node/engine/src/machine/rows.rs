@@ -1,14 +1,15 @@
 //! Operations on state: rows, variables, numbers.
 
 use super::Machine;
-use crate::budget::Fault;
+use crate::arguments;
+use crate::budget::{Fault, TIMER_BYTES_MAX};
 use crate::codec;
-use crate::state::{COUNTERS, Key, List, Row, int_key};
+use crate::state::{COUNTERS, Key, List, Row, TIMERS, TIMERS_MAX, int_key, timer_key};
 use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Operation, Register};
-use weft::module::ListKind;
+use weft::module::{ListKind, SCRATCH};
 
 impl Machine<'_> {
     pub(super) fn on_rows(&mut self, operation: Operation) -> Result<(), Fault> {
@@ -40,7 +41,7 @@ impl Machine<'_> {
                 let row = Arc::clone(self.record(row)?);
                 let key = codec::key_of(&row, list, self.module);
                 if self.state.row(list, &key).is_some() {
-                    let name = &self.module.lists[list as usize].name;
+                    let name = &self.module.list(list).name;
                     return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
                 }
                 self.put(list, key, row)?;
@@ -57,6 +58,7 @@ impl Machine<'_> {
                 let key = self.key(key)?.cloned().unwrap_or_default();
                 self.put(list, key, row)?;
             }
+            Operation::Clear { list } => self.state.clear(list, self.module),
             Operation::RowCount { out, list } => {
                 let count = self.state.keyed(list).map_or(0, |keyed| keyed.rows.len()) as i64;
                 self.set(out, Value::Word(count));
@@ -83,6 +85,24 @@ impl Machine<'_> {
                 }
                 self.touched.insert((list, Key::default()));
             }
+            Operation::Setting { out, setting } => {
+                let value = self.state.settings.get(setting as usize).cloned();
+                self.set(out, value.ok_or_else(|| Fault::unproven("a setting"))?);
+            }
+            Operation::Start { timer, first, count, time } => {
+                let due = self.word(time)?;
+                let key = self.timer(timer, first, count)?;
+                if self.state.timers.len() >= TIMERS_MAX && self.state.timers.due(&key).is_none() {
+                    return Err(Fault::Budget { unit: "pending timers", limit: TIMERS_MAX as u64 });
+                }
+                self.state.timers.set(&key, Some(due));
+                self.touched.insert((TIMERS, key));
+            }
+            Operation::Cancel { timer, first, count } => {
+                let key = self.timer(timer, first, count)?;
+                self.state.timers.set(&key, None);
+                self.touched.insert((TIMERS, key));
+            }
             Operation::Random { out, low, high } => {
                 let (low, high) = (self.word(low)?, self.word(high)?);
                 if low > high {
@@ -105,6 +125,18 @@ impl Machine<'_> {
         Ok(())
     }
 
+    fn timer(&mut self, timer: u32, first: Register, count: u16) -> Result<Key, Fault> {
+        let timer = &self.module.timers[timer as usize];
+        let values = self.several(first, count);
+        let arguments = arguments::encode(values, &timer.fields, self.module, TIMER_BYTES_MAX);
+        let arguments = arguments.map_err(|_| Fault::Budget {
+            unit: "bytes of a timer's arguments",
+            limit: TIMER_BYTES_MAX as u64,
+        })?;
+        self.budget.bytes(arguments.len())?;
+        Ok(timer_key(&timer.name, &arguments))
+    }
+
     fn make_key(
         &mut self,
         out: Register,
@@ -114,7 +146,7 @@ impl Machine<'_> {
         count: u16,
     ) -> Result<(), Fault> {
         let module = self.module;
-        let ListKind::Keyed { record, keys, indexes } = &module.lists[list as usize].kind else {
+        let ListKind::Keyed { record, keys, indexes } = &module.list(list).kind else {
             return Err(Fault::unproven("a keyed list"));
         };
         let fields = match index {
@@ -133,14 +165,16 @@ impl Machine<'_> {
     fn row_there(&self, list: u32, key: Register) -> Result<Row, Fault> {
         let row = self.key(key)?.and_then(|key| self.state.row(list, key));
         row.cloned().ok_or_else(|| {
-            let name = &self.module.lists[list as usize].name;
+            let name = &self.module.list(list).name;
             Fault::Refused(format!("`{name}` has no such row"))
         })
     }
 
     fn put(&mut self, list: u32, key: Key, row: Row) -> Result<(), Fault> {
         self.budget.bytes(key.len())?;
-        self.touched.insert((list, Arc::clone(&key)));
+        if list < SCRATCH {
+            self.touched.insert((list, Arc::clone(&key)));
+        }
         self.state.put(list, key, row, self.module);
         Ok(())
     }
@@ -148,9 +182,12 @@ impl Machine<'_> {
     fn remove_row(&mut self, list: u32, key: Register) -> Result<(), Fault> {
         let Some(key) = self.key(key)?.cloned() else { return Ok(()) };
         let Some(row) = self.state.remove(list, &key, self.module) else { return Ok(()) };
+        if list >= SCRATCH {
+            return Ok(());
+        }
         self.touched.insert((list, key));
         // A number that a removed row had is not given out again.
-        if let Some(field) = int_key(&self.module.lists[list as usize], self.module)
+        if let Some(field) = int_key(self.module.list(list), self.module)
             && let Value::Word(number) = row[field as usize]
         {
             self.count_up(list, number);
@@ -159,7 +196,7 @@ impl Machine<'_> {
     }
 
     fn next_id(&mut self, list: u32) -> Result<i64, Fault> {
-        let field = int_key(&self.module.lists[list as usize], self.module);
+        let field = int_key(self.module.list(list), self.module);
         let keyed = self.state.keyed(list).zip(field).ok_or_else(|| Fault::unproven("a list by one int"))?;
         let greatest = keyed.0.greatest(keyed.1);
         let next =

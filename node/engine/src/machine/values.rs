@@ -67,6 +67,9 @@ impl Machine<'_> {
             | Operation::Push { .. }
             | Operation::ListLength { .. }
             | Operation::ListAt { .. }
+            | Operation::ElementThere { .. }
+            | Operation::SetElement { .. }
+            | Operation::Group { .. }
             | Operation::ListContains { .. }
             | Operation::Sort { .. }
             | Operation::Truncate { .. } => self.on_lists(operation)?,
@@ -230,6 +233,20 @@ impl Machine<'_> {
                 let value = index.and_then(|index| self.list(list).ok()?.get(index).cloned());
                 self.set(out, value.unwrap_or_default());
             }
+            Operation::ElementThere { out, list, index } => {
+                let value = self.list(list)?[self.place(list, index)?].clone();
+                self.set(out, value);
+            }
+            Operation::SetElement { list, index, value } => {
+                let place = self.place(list, index)?;
+                let value = self.get(value).clone();
+                let Value::List(mut values) = self.take(list) else { return Err(Fault::unproven("a list")) };
+                let copied = if Arc::get_mut(&mut values).is_none() { values.len() } else { 0 };
+                self.budget.bytes(copied * size_of::<Value>())?;
+                Arc::make_mut(&mut values)[place] = value;
+                self.set(list, Value::List(values));
+            }
+            Operation::Group { list } => self.group(list)?,
             Operation::ListContains { out, list, value } => {
                 let (list, value) = (Arc::clone(self.list(list)?), self.get(value).clone());
                 let mut steps = self.budget.operations_left();
@@ -256,6 +273,35 @@ impl Machine<'_> {
             }
             _ => return Err(Fault::unproven("a list operation")),
         }
+        Ok(())
+    }
+
+    /// The place in a list that a register holds; none there refuses the event.
+    fn place(&self, list: Register, index: Register) -> Result<usize, Fault> {
+        let (index, length) = (self.word(index)?, self.list(list)?.len());
+        usize::try_from(index).ok().filter(|place| *place < length).ok_or_else(|| {
+            Fault::Refused(format!("the list has no element {index}: it has {length}, counted from 0"))
+        })
+    }
+
+    fn group(&mut self, list: Register) -> Result<(), Fault> {
+        self.sort(list, 1, 0)?;
+        let Value::List(pairs) = self.take(list) else { return Err(Fault::unproven("a list")) };
+        self.budget.bytes(pairs.len() * 3 * size_of::<Value>())?;
+        let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+        for pair in pairs.iter() {
+            let Value::Record(pair) = pair else { return Err(Fault::unproven("a record")) };
+            let [key, element] = &**pair else { return Err(Fault::unproven("a key and an element")) };
+            match groups.last_mut().filter(|(last, _)| last == key) {
+                Some((_, elements)) => elements.push(element.clone()),
+                None => groups.push((key.clone(), vec![element.clone()])),
+            }
+        }
+        let groups = groups
+            .into_iter()
+            .map(|(key, elements)| Value::Record([key, Value::List(Arc::new(elements))].into()));
+        let groups = groups.collect();
+        self.set(list, Value::List(Arc::new(groups)));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::{Checker, OPERATIONS_MAX};
 use crate::code::{Comparison, Cursor, Function, Operation, Register, Target};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::module::Type;
+use crate::module::{SCRATCH, Type};
 use crate::syntax::tree::Word;
 use crate::value::Value;
 
@@ -17,6 +17,8 @@ pub(super) enum Effect {
     Reads,
     /// `on`, `do`
     Changes,
+    /// `test`: acts on nodes from outside.
+    Tests,
 }
 
 /// Where a value is, what it is, and of which list it is a row right now.
@@ -33,6 +35,8 @@ pub(super) enum BindingKind {
     Value { register: Register, kind: Type, fixed: bool, origin: Option<u32> },
     /// Stands for the list at a key, which is none where `optional`.
     Row { list: u32, key: Register, optional: bool },
+    /// A keyed list of this function's own.
+    Keyed { list: u32 },
 }
 
 #[derive(Debug, Clone)]
@@ -61,6 +65,10 @@ pub(super) struct Body<'c, 'a> {
     pub(super) code: Vec<Operation>,
     pub(super) scope: Vec<Binding>,
     pub(super) loops: Vec<Loop>,
+    /// Whether it has keyed lists of its own, whose rows may change in a `fn` or `view` too.
+    pub(super) has_own_lists: bool,
+    /// In a test: the first word that only a simulator can do.
+    pub(super) simulator: Option<String>,
     next: Register,
     highest: Register,
     cursors: Cursor,
@@ -77,6 +85,8 @@ impl<'c, 'a> Body<'c, 'a> {
             code: Vec::new(),
             scope: Vec::new(),
             loops: Vec::new(),
+            has_own_lists: false,
+            simulator: None,
             next: 0,
             highest: 0,
             cursors: 0,
@@ -238,9 +248,9 @@ impl<'c, 'a> Body<'c, 'a> {
         if let Some(before) = self.find(&name.text) {
             let before = before.span;
             self.checker.twice(name, "the value", before);
-        } else if self.checker.states.contains_key(&name.text) {
+        } else if let Some(what) = self.value_of_app(&name.text) {
             self.report(
-                Diagnostic::new(Code::Twice, name.span, format!("`{}` is a state already", name.text))
+                Diagnostic::new(Code::Twice, name.span, format!("`{}` is a {what} already", name.text))
                     .note("no local hides a value of the app")
                     .help("choose another name"),
             );
@@ -250,6 +260,13 @@ impl<'c, 'a> Body<'c, 'a> {
             return;
         }
         self.scope.push(Binding { name: name.text.clone(), kind, span: name.span, copy_of: None });
+    }
+
+    fn value_of_app(&self, name: &str) -> Option<&'static str> {
+        if self.checker.states.contains_key(name) {
+            return Some("state");
+        }
+        self.checker.settings.contains_key(name).then_some("setting")
     }
 
     pub(super) fn bind_value(&mut self, name: &Word, kind: Type, origin: Option<u32>) -> Register {
@@ -266,7 +283,11 @@ impl<'c, 'a> Body<'c, 'a> {
             other => (other.clone(), false),
         };
         match operand.origin {
-            Some(list) if self.effect == Effect::Changes && fixed && matches!(inner, Type::Record(_)) => {
+            Some(list)
+                if (self.effect == Effect::Changes || list >= SCRATCH)
+                    && fixed
+                    && matches!(inner, Type::Record(_)) =>
+            {
                 self.emit(Operation::KeyOf { out: slot, list, row: operand.register });
                 self.bind(name, BindingKind::Row { list, key: slot, optional });
             }
@@ -277,6 +298,11 @@ impl<'c, 'a> Body<'c, 'a> {
                 self.bind(name, BindingKind::Value { register: slot, kind, fixed, origin });
             }
         }
+    }
+
+    /// Whether names in statements stand for rows that the statements may change.
+    pub(super) fn is_live(&self) -> bool {
+        self.effect == Effect::Changes || self.has_own_lists
     }
 
     pub(super) fn leave_scope(&mut self, length: usize) {

@@ -4,7 +4,7 @@ use super::body::{Body, Effect, Operand};
 use super::optional;
 use crate::code::{Arithmetic, Comparison, Operation, Register, Rounding, TextFunction};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::module::{Field, ListKind, Type};
+use crate::module::{Field, ListKind, SCRATCH, Type};
 use crate::syntax::tree::{Expression, ExpressionKind, Query, Word};
 use crate::value::{Real, Value};
 
@@ -135,7 +135,7 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         let text = name.text.as_str();
         if self.checker.procedures.contains_key(text) {
-            if self.effect == Effect::Reads {
+            if self.effect != Effect::Changes {
                 self.calls_procedure(name);
             } else {
                 self.report(
@@ -284,7 +284,7 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     fn next_id(&mut self, list: &Expression, span: Span) -> Operand {
-        let number = self.state_list(list);
+        let number = self.state_list(list).filter(|list| *list < SCRATCH);
         let keyed_by_int = number.is_some_and(|number| match &self.checker.list(number).kind {
             ListKind::Keyed { record, keys, .. } => {
                 keys.len() == 1 && self.checker.record(*record).fields[keys[0] as usize].kind == Type::Int

@@ -1,9 +1,9 @@
 //! What changes: assignments, `add`, `put`, `remove`, `send`.
 
-use super::body::{BindingKind, Body, Operand};
-use crate::code::{Operation, Register};
+use super::body::{BindingKind, Body, Effect, Operand};
+use crate::code::{Arithmetic, Operation, Register};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::module::{ListKind, Type};
+use crate::module::{Destination, ListKind, Type};
 use crate::syntax::tree::{Assignment, Binary, Change, Expression, ExpressionKind, Query, Word};
 
 /// Where a place is rooted.
@@ -11,6 +11,12 @@ enum Root {
     Row { list: u32, key: Register },
     Variable { list: u32, kind: Type },
     Local { register: Register, kind: Type },
+}
+
+/// From a place to a part of it.
+enum Step<'e> {
+    Field(&'e Word),
+    Element(&'e [Expression], Span),
 }
 
 /// The name that a place begins with.
@@ -27,6 +33,9 @@ type NewValue<'n, 'c, 'a> = &'n mut dyn FnMut(&mut Body<'c, 'a>, Operand) -> Reg
 impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn assign(&mut self, place: &Expression, operator: Assignment, value: &Expression) {
         let span = place.span.to(value.span);
+        if self.effect == Effect::Tests && operator == Assignment::Set && self.assign_setting(place, value) {
+            return;
+        }
         self.change_place(place, &mut |body, current| match operator {
             Assignment::Set => body.need(value, &current.kind),
             _ => {
@@ -45,11 +54,20 @@ impl<'c, 'a> Body<'c, 'a> {
 
     /// Puts a new value, made from the one that is there, into a place.
     fn change_place(&mut self, place: &Expression, new: NewValue<'_, 'c, 'a>) {
-        let mut path: Vec<&Word> = Vec::new();
+        let mut path: Vec<Step<'_>> = Vec::new();
         let mut root = place;
-        while let ExpressionKind::Field(inner, field) = &*root.kind {
-            path.push(field);
-            root = inner;
+        loop {
+            root = match &*root.kind {
+                ExpressionKind::Field(inner, field) => {
+                    path.push(Step::Field(field));
+                    inner
+                }
+                ExpressionKind::Index(inner, keys) if self.state_list(inner).is_none() => {
+                    path.push(Step::Element(keys, root.span));
+                    inner
+                }
+                _ => break,
+            };
         }
         path.reverse();
         let Some(found) = self.root(root, path.is_empty()) else { return };
@@ -75,10 +93,10 @@ impl<'c, 'a> Body<'c, 'a> {
         list: u32,
         key: Register,
         place: &Expression,
-        path: &[&Word],
+        path: &[Step<'_>],
         new: NewValue<'_, 'c, 'a>,
     ) {
-        if !self.may_change(place.span, "a row") {
+        if !self.may_change_list(list, place.span, "a row") {
             return;
         }
         let Some((record, keys, _)) = self.checker.keyed(list) else { return };
@@ -89,6 +107,10 @@ impl<'c, 'a> Body<'c, 'a> {
                 Diagnostic::new(Code::NotAPlace, place.span, "a row is not assigned as a whole")
                     .help(format!("change its fields, or write `{list_name} put …`")),
             );
+            return;
+        };
+        let Step::Field(first) = first else {
+            self.report(Diagnostic::new(Code::NotAList, place.span, "a row is no list"));
             return;
         };
         let Some((field, kind)) = self.checker.field_of(record, first) else { return };
@@ -111,8 +133,12 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// A value with the part at a path replaced.
-    fn replaced(&mut self, current: Operand, path: &[&Word], new: NewValue<'_, 'c, 'a>) -> Register {
+    fn replaced(&mut self, current: Operand, path: &[Step<'_>], new: NewValue<'_, 'c, 'a>) -> Register {
         let Some((first, rest)) = path.split_first() else { return new(self, current) };
+        let first = match first {
+            Step::Field(first) => first,
+            Step::Element(keys, span) => return self.replaced_element(current, keys, *span, rest, new),
+        };
         let Type::Record(number) = current.kind else {
             if current.kind != Type::Broken {
                 let name = self.checker.name_of(&current.kind);
@@ -131,6 +157,36 @@ impl<'c, 'a> Body<'c, 'a> {
         self.plain(Type::Record(number), |out| Operation::WithField { out, record, field, value }).register
     }
 
+    /// A list with an element, or a part of it, replaced.
+    fn replaced_element(
+        &mut self,
+        current: Operand,
+        keys: &[Expression],
+        span: Span,
+        rest: &[Step<'_>],
+        new: NewValue<'_, 'c, 'a>,
+    ) -> Register {
+        let list = current.register;
+        let element = match &current.kind {
+            Type::List(element) => (**element).clone(),
+            Type::Broken => return list,
+            other => {
+                let name = self.checker.name_of(other);
+                self.report(Diagnostic::new(Code::NotAList, span, format!("{name} is no list")));
+                return list;
+            }
+        };
+        let [key] = keys else {
+            self.report(Diagnostic::new(Code::WrongCount, span, "a list has one index, counted from 0"));
+            return list;
+        };
+        let index = self.need(key, &Type::Int);
+        let there = self.plain(element, |out| Operation::ElementThere { out, list, index });
+        let value = self.replaced(there, rest, new);
+        self.emit(Operation::SetElement { list, index, value });
+        list
+    }
+
     fn root(&mut self, root: &Expression, whole: bool) -> Option<Root> {
         match &*root.kind {
             ExpressionKind::Name(name) => self.named_root(name, root.span, whole),
@@ -143,11 +199,11 @@ impl<'c, 'a> Body<'c, 'a> {
                 None => {
                     self.report(
                         Diagnostic::new(
-                            Code::NotYet,
+                            Code::NotAPlace,
                             root.span,
-                            "changing an element of a plain list is not in this version of Weft",
+                            "an element of a plain list is not removed",
                         )
-                        .help("keep the elements in a `state` list by a key, or make the list anew"),
+                        .help("make the list anew, or keep its elements by a key"),
                     );
                     None
                 }
@@ -178,6 +234,10 @@ impl<'c, 'a> Body<'c, 'a> {
                 BindingKind::Value { register, kind, fixed: false, .. } => {
                     Some(Root::Local { register, kind })
                 }
+                BindingKind::Keyed { .. } => {
+                    self.no_whole_list(name, span);
+                    None
+                }
                 BindingKind::Value { origin, .. } => {
                     self.fixed(name, span, origin, copy_of, whole);
                     None
@@ -188,22 +248,30 @@ impl<'c, 'a> Body<'c, 'a> {
             return match self.checker.list(list).kind.clone() {
                 ListKind::Variable { kind, .. } => Some(Root::Variable { list, kind }),
                 ListKind::Keyed { .. } => {
-                    self.report(
-                        Diagnostic::new(
-                            Code::NotAPlace,
-                            span,
-                            format!("`{name}` is not assigned as a whole"),
-                        )
-                        .help(format!("write `{name} add …`, `{name} put …` or `remove {name}[…]`")),
-                    );
+                    self.no_whole_list(name, span);
                     None
                 }
             };
+        }
+        if self.checker.settings.contains_key(name) {
+            self.report(
+                Diagnostic::new(Code::NotAPlace, span, format!("`{name}` is a setting"))
+                    .note("settings are given by whoever runs the node")
+                    .help("what changes is a `state`"),
+            );
+            return None;
         }
         // Says that there is no such name.
         let _ = self
             .lower(&Expression { kind: Box::new(ExpressionKind::Name(name.into())), span, height: 1 }, None);
         None
+    }
+
+    fn no_whole_list(&mut self, name: &str, span: Span) {
+        self.report(
+            Diagnostic::new(Code::NotAPlace, span, format!("`{name}` is not assigned as a whole"))
+                .help(format!("write `{name} add …`, `{name} put …` or `remove {name}[…]`")),
+        );
     }
 
     fn fixed(&mut self, name: &str, span: Span, origin: Option<u32>, copy_of: Option<String>, whole: bool) {
@@ -228,7 +296,7 @@ impl<'c, 'a> Body<'c, 'a> {
             && let Some((record, ..)) = self.checker.keyed(list)
         {
             let name = self.checker.list(list).name.clone();
-            self.may_change(change.span, &format!("`{name}`"));
+            self.may_change_list(list, change.span, &format!("`{name}`"));
             let row = self.need(&change.value, &Type::Record(record));
             self.emit(if change.replace {
                 Operation::PutRow { list, row }
@@ -278,8 +346,7 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     fn remove_place(&mut self, place: &Expression) {
-        if matches!(&*place.kind, ExpressionKind::Name(name) if self.state_list(place).is_some() && self.find(name).is_none())
-        {
+        if self.state_list(place).is_some() {
             let name = self.short(place.span);
             self.report(
                 Diagnostic::new(Code::NotAPlace, place.span, "a list is not removed as a whole")
@@ -289,7 +356,7 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         match self.root(place, true) {
             Some(Root::Row { list, key }) => {
-                self.may_change(place.span, "a list");
+                self.may_change_list(list, place.span, "a list");
                 self.emit(Operation::RemoveRow { list, key });
             }
             Some(_) => {
@@ -304,20 +371,80 @@ impl<'c, 'a> Body<'c, 'a> {
 
     pub(super) fn send(&mut self, name: &Word, arguments: &[Expression], to: &Expression, span: Span) {
         self.may_change(span, "what other nodes are told");
-        let found = self.checker.module.from_inputs.iter().position(|door| door.name == name.text);
-        let Some(output) = found else {
-            if self.checker.report.is_full() {
-                return;
-            }
-            let doors = &self.checker.module.from_inputs;
-            let there: Vec<String> = doors.iter().map(|door| door.name.clone()).collect();
-            let message = format!("no `on {}(…) from …` takes this", name.text);
+        let Some(output) = self.output(name) else { return };
+        let (first, count, to) = self.sent(output, name, arguments, to, span);
+        self.emit(Operation::Send { output, first, count, to });
+    }
+
+    /// The number of what is sent by a name, or a report.
+    pub(super) fn output(&mut self, name: &Word) -> Option<u32> {
+        let outputs = &self.checker.module.outputs;
+        if let Some(output) = outputs.iter().position(|output| output.name == name.text) {
+            return Some(output as u32);
+        }
+        if !self.checker.report.is_full() {
+            let there: Vec<String> = outputs.iter().map(|output| output.name.clone()).collect();
+            let message = format!("no `on {}(…) from …` takes this, and no `output` is named so", name.text);
             self.checker.unknown(Code::UnknownAction, name, message, there, true);
-            return;
+        }
+        None
+    }
+
+    /// Arguments and receiver of a send.
+    pub(super) fn sent(
+        &mut self,
+        output: u32,
+        name: &Word,
+        arguments: &[Expression],
+        to: &Expression,
+        span: Span,
+    ) -> (Register, u16, Register) {
+        let output = self.checker.module.outputs[output as usize].clone();
+        let (first, count) = self.arguments(name, arguments, &output.fields, span);
+        let kind = if output.to == Destination::Endpoint { Type::Endpoint } else { Type::Node };
+        (first, count, self.need(to, &kind))
+    }
+
+    /// `start name(…) after duration`, `at time`
+    pub(super) fn start(
+        &mut self,
+        name: &Word,
+        arguments: &[Expression],
+        at: bool,
+        time: &Expression,
+        span: Span,
+    ) {
+        let Some((timer, first, count)) = self.timer(name, arguments, span) else { return };
+        let time = if at {
+            self.need(time, &Type::Time)
+        } else {
+            let right = self.need(time, &Type::Duration);
+            let left = self.plain(Type::Time, |out| Operation::Now { out }).register;
+            let operator = Arithmetic::Add;
+            self.plain(Type::Time, |out| Operation::Arithmetic { operator, out, left, right }).register
         };
-        let fields = self.checker.module.from_inputs[output].fields.clone();
+        self.emit(Operation::Start { timer, first, count, time });
+    }
+
+    pub(super) fn cancel(&mut self, name: &Word, arguments: &[Expression], span: Span) {
+        if let Some((timer, first, count)) = self.timer(name, arguments, span) {
+            self.emit(Operation::Cancel { timer, first, count });
+        }
+    }
+
+    fn timer(&mut self, name: &Word, arguments: &[Expression], span: Span) -> Option<(u32, Register, u16)> {
+        self.may_change(span, "a timer");
+        let timers = &self.checker.module.timers;
+        let Some(at) = timers.iter().position(|timer| timer.name == name.text) else {
+            if !self.checker.report.is_full() {
+                let there: Vec<String> = timers.iter().map(|timer| timer.name.clone()).collect();
+                let message = format!("there is no `on timer {}`", name.text);
+                self.checker.unknown(Code::UnknownAction, name, message, there, true);
+            }
+            return None;
+        };
+        let fields = timers[at].fields.clone();
         let (first, count) = self.arguments(name, arguments, &fields, span);
-        let to = self.need(to, &Type::Node);
-        self.emit(Operation::Send { output: output as u32, first, count, to });
+        Some((at as u32, first, count))
     }
 }

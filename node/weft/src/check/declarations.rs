@@ -3,7 +3,9 @@
 use super::{Checker, ProcedureSignature, Signature, TYPE_DEPTH_MAX, optional};
 use crate::code::Function;
 use crate::diagnostics::{Code, Diagnostic, Span, line_of};
-use crate::module::{Door, Enumeration, Field, List, ListKind, Record, Type};
+use crate::module::{
+    Destination, Door, Enumeration, Every, Field, List, ListKind, Output, Record, Setting, Timer, Type,
+};
 use crate::syntax::tree::{self, File, HandlerKind, Source, StatementKind, TypeTree, Word};
 use crate::syntax::walk;
 use crate::value::Value;
@@ -196,17 +198,8 @@ impl Checker<'_> {
                 if *wanted { optional(&kind) } else { kind }
             }
             TypeTree::List { element, .. } => Type::List(Arc::new(self.resolve(element))),
-            TypeTree::Keyed { span, .. } => {
-                self.report.push(
-                    Diagnostic::new(
-                        Code::NotYet,
-                        *span,
-                        "a keyed list as a local is not in this version of Weft",
-                    )
-                    .help("use `list of T`, or a `state`"),
-                );
-                Type::Broken
-            }
+            // Only `state` and `var` have one, and see to it themselves.
+            TypeTree::Keyed { .. } => Type::Broken,
         }
     }
 
@@ -238,22 +231,38 @@ impl Checker<'_> {
         Type::Broken
     }
 
+    pub(super) fn declare_settings(&mut self, file: &File) {
+        let mut spans: HashMap<&str, Span> = HashMap::new();
+        for (setting, field) in file.settings.iter().zip(self.fields(&file.settings)) {
+            if spans.insert(&setting.name.text, setting.name.span).is_some() {
+                // Said by `fields`.
+                continue;
+            }
+            self.settings.insert(field.name.clone(), self.module.settings.len() as u32);
+            let Field { name, kind, default } = field;
+            self.module.settings.push(Setting { name, kind, default });
+        }
+    }
+
     pub(super) fn declare_state(&mut self, file: &File) {
         let mut spans: HashMap<&str, Span> = HashMap::new();
-        for state in &file.states {
+        spans.extend(file.settings.iter().map(|setting| (setting.name.text.as_str(), setting.name.span)));
+        // Numbers of durable lists do not depend on transient ones.
+        let (durable, transient): (Vec<_>, Vec<_>) = file.states.iter().partition(|state| !state.transient);
+        for state in durable.into_iter().chain(transient) {
             if let Some(before) = spans.insert(&state.name.text, state.name.span) {
                 self.twice(&state.name, "the value", before);
                 continue;
             }
             let kind = match &state.kind {
                 TypeTree::Keyed { element, keys, indexes, .. } => {
-                    self.keyed_list(state, element, keys, indexes)
+                    self.keyed_list(state.initial.as_ref(), element, keys, indexes)
                 }
                 other => self.variable(state, other),
             };
             let number = self.module.lists.len() as u32;
             self.states.insert(state.name.text.clone(), number);
-            self.module.lists.push(List { name: state.name.text.clone(), kind });
+            self.module.lists.push(List { name: state.name.text.clone(), transient: state.transient, kind });
         }
     }
 
@@ -282,9 +291,9 @@ impl Checker<'_> {
         ListKind::Variable { kind, initial: initial.unwrap_or_default() }
     }
 
-    fn keyed_list(
+    pub(super) fn keyed_list(
         &mut self,
-        state: &tree::State,
+        initial: Option<&tree::Expression>,
         element: &Word,
         keys: &[Word],
         indexes: &[Vec<Word>],
@@ -297,7 +306,7 @@ impl Checker<'_> {
             }
             return ListKind::Variable { kind: Type::Broken, initial: Value::None };
         };
-        if let Some(initial) = &state.initial {
+        if let Some(initial) = initial {
             self.report.push(Diagnostic::new(Code::NotConstant, initial.span, "a keyed list begins empty"));
         }
         let keys = self.key_fields(record, keys, false);
@@ -371,6 +380,14 @@ impl Checker<'_> {
         for handler in &file.handlers {
             let function = self.reserve_function(&handler.name.text);
             functions.push(function);
+            if let HandlerKind::Timer { fields } = &handler.kind {
+                if let Some(before) = actions.insert(handler.name.text.clone(), handler.name.span) {
+                    self.twice(&handler.name, "the action", before);
+                }
+                let fields = self.fields(fields);
+                self.module.timers.push(Timer { name: handler.name.text.clone(), fields, function });
+                continue;
+            }
             let HandlerKind::On { fields, source, answer } = &handler.kind else { continue };
             if let Some(before) = actions.insert(handler.name.text.clone(), handler.name.span) {
                 self.twice(&handler.name, "the action", before);
@@ -383,12 +400,33 @@ impl Checker<'_> {
                     routes.insert(name.clone(), handler.name.span);
                     self.inputs.insert(name.clone(), handler.name.span);
                     let takes_caller = by.is_some();
-                    self.module.inputs.push(Door { name, fields, takes_caller, answer, function });
+                    self.module.inputs.push(Door { name, fields, takes_caller, of: None, answer, function });
                 }
-                Source::Peer { .. } => {
-                    self.module.from_inputs.push(Door { name, fields, takes_caller: true, answer, function });
+                Source::Peer { of, .. } => {
+                    let of = of.as_ref().map(|app| app.text.clone()).filter(|app| *app != self.module.name);
+                    if of.is_none() {
+                        let fields = fields.clone();
+                        self.module.outputs.push(Output { name: name.clone(), fields, to: Destination::Own });
+                    }
+                    self.module.from_inputs.push(Door {
+                        name,
+                        fields,
+                        takes_caller: true,
+                        of,
+                        answer,
+                        function,
+                    });
                 }
             }
+        }
+        self.declare_outputs(file, &mut actions);
+        for every in &file.everies {
+            let function = self.reserve_function("every");
+            let (period, span) = every.period;
+            if period == 0 {
+                self.report.push(Diagnostic::new(Code::BadNumber, span, "`every` needs some time between"));
+            }
+            self.module.everies.push(Every { period: period.max(1), function });
         }
         self.declare_procedures(file, &mut actions);
         for function in file.functions.iter().filter(|function| function.is_view) {
@@ -404,6 +442,21 @@ impl Checker<'_> {
             }
         }
         functions
+    }
+
+    fn declare_outputs(&mut self, file: &File, actions: &mut HashMap<String, Span>) {
+        for output in &file.outputs {
+            if let Some(before) = actions.insert(output.name.text.clone(), output.name.span) {
+                self.twice(&output.name, "the action", before);
+                continue;
+            }
+            let fields = self.fields(&output.fields);
+            let to = match &output.app {
+                Some(app) => Destination::App(app.text.clone()),
+                None => Destination::Endpoint,
+            };
+            self.module.outputs.push(Output { name: output.name.text.clone(), fields, to });
+        }
     }
 
     fn declare_procedures(&mut self, file: &File, actions: &mut HashMap<String, Span>) {
@@ -443,7 +496,7 @@ impl Checker<'_> {
         let number = self.reserve_function(&function.name.text);
         let fields = self.fields(&function.fields);
         let answer = function.answer.as_ref().map_or(Type::Broken, |answer| self.resolve(answer));
-        Signature { function: number, fields, by: function.by.is_some(), answer }
+        Signature { function: number, is_view: function.is_view, fields, by: function.by.is_some(), answer }
     }
 }
 

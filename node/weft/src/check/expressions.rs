@@ -4,8 +4,8 @@ use super::body::{BindingKind, Body, Effect, Operand};
 use super::{Checker, listed, optional};
 use crate::code::{Operation, Register, Written};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::module::{ListKind, Type};
-use crate::syntax::tree::{Binary, Expression, ExpressionKind, Piece, Word};
+use crate::module::{ListKind, SCRATCH, Type};
+use crate::syntax::tree::{Binary, Expression, ExpressionKind, Piece, Who, Word};
 use crate::value::Value;
 
 impl Checker<'_> {
@@ -78,7 +78,11 @@ impl Body<'_, '_> {
             }
             ExpressionKind::Field(value, field) => self.field(value, field),
             ExpressionKind::Index(list, keys) => self.index(list, keys, expression.span),
-            ExpressionKind::Call { callee, arguments, query } => {
+            ExpressionKind::Call { callee, arguments, query, who } if self.effect == Effect::Tests => {
+                self.test_value(callee, (arguments, query.as_ref()), who.as_ref(), expression.span, wanted)
+            }
+            ExpressionKind::Call { callee, arguments, query, who } => {
+                self.only_in_tests(who.as_ref());
                 self.call(callee, arguments, query.as_ref(), expression.span, wanted)
             }
             ExpressionKind::Broken => self.broken(),
@@ -148,21 +152,39 @@ impl Body<'_, '_> {
             return match binding.kind.clone() {
                 BindingKind::Value { register, kind, origin, .. } => Operand { register, kind, origin },
                 BindingKind::Row { list, key, optional: maybe } => self.read_row(list, key, maybe),
+                BindingKind::Keyed { list } => self.whole_list(list, span),
             };
         }
         if let Some(list) = self.checker.states.get(name).copied() {
-            return match self.checker.list(list).kind.clone() {
-                ListKind::Variable { kind, .. } => {
-                    self.plain(kind, |out| Operation::LoadVariable { out, list })
-                }
-                ListKind::Keyed { record, .. } => {
-                    let kind = self.checker.list_type(Type::Record(record), span);
-                    self.plain(kind, |out| Operation::AllRows { out, list })
-                }
-            };
+            return self.whole_list(list, span);
+        }
+        if let Some(setting) = self.checker.settings.get(name).copied() {
+            return self.setting(setting);
+        }
+        if self.effect == Effect::Tests
+            && let Some(signature) = self.checker.functions.get(name).filter(|one| one.is_view).cloned()
+        {
+            let word = Word { text: name.into(), span };
+            return self.test_view(None, &word, &signature, &[], None, span);
         }
         self.unknown_name(name, span, wanted);
         self.broken()
+    }
+
+    /// A variable's value, or all rows of a keyed list.
+    pub(super) fn whole_list(&mut self, list: u32, span: Span) -> Operand {
+        match self.checker.list(list).kind.clone() {
+            ListKind::Variable { kind, .. } => self.plain(kind, |out| Operation::LoadVariable { out, list }),
+            ListKind::Keyed { record, .. } => {
+                let kind = self.checker.list_type(Type::Record(record), span);
+                self.plain(kind, |out| Operation::AllRows { out, list })
+            }
+        }
+    }
+
+    pub(super) fn setting(&mut self, setting: u32) -> Operand {
+        let kind = self.checker.module.settings[setting as usize].kind.clone();
+        self.plain(kind, |out| Operation::Setting { out, setting })
     }
 
     pub(super) fn unknown_name(&mut self, name: &str, span: Span, wanted: Option<&Type>) {
@@ -192,7 +214,8 @@ impl Body<'_, '_> {
             );
         } else {
             let mut there: Vec<String> = self.scope.iter().map(|binding| binding.name.clone()).collect();
-            let mut states: Vec<String> = self.checker.states.keys().cloned().collect();
+            let mut states: Vec<String> =
+                self.checker.states.keys().chain(self.checker.settings.keys()).cloned().collect();
             states.sort();
             there.extend(states);
             self.checker.unknown(
@@ -308,6 +331,7 @@ impl Body<'_, '_> {
     pub(super) fn field(&mut self, value: &Expression, field: &Word) -> Operand {
         let found = self.lower(value, None);
         match &found.kind {
+            Type::Node if self.effect == Effect::Tests => self.member_of_node(found.register, field),
             Type::Record(number) => match self.checker.field_of(*number, field) {
                 Some((at, kind)) => {
                     self.plain(kind, |out| Operation::Field { out, record: found.register, field: at })
@@ -352,6 +376,10 @@ impl Body<'_, '_> {
             let Some(key) = self.key(number, keys, span) else { return self.broken() };
             return self.read_row(number, key, true);
         }
+        if let Some((node, number)) = self.list_of_node(list) {
+            let Some(key) = self.key(number, keys, span) else { return self.broken() };
+            return self.visiting(Some(node), |body| body.read_row(number, key, true));
+        }
         let found = self.lower(list, None);
         let element = match &found.kind {
             Type::List(element) => optional(element),
@@ -370,11 +398,14 @@ impl Body<'_, '_> {
         self.plain(element, |out| Operation::ListAt { out, list: found.register, index })
     }
 
-    /// The keyed state list that an expression names.
+    /// The keyed list, of the state or of this function, that an expression names.
     pub(super) fn state_list(&self, expression: &Expression) -> Option<u32> {
         let ExpressionKind::Name(name) = &*expression.kind else { return None };
-        if self.find(name).is_some() {
-            return None;
+        if let Some(binding) = self.find(name) {
+            return match binding.kind {
+                BindingKind::Keyed { list } => Some(list),
+                _ => None,
+            };
         }
         let list = self.checker.states.get(name).copied()?;
         self.checker.keyed(list).map(|_| list)
@@ -405,10 +436,35 @@ impl Body<'_, '_> {
         Some(out)
     }
 
+    pub(super) fn only_in_tests(&mut self, who: Option<&Who>) {
+        if let Some(who) = who {
+            let word = if who.from { "from" } else { "by" };
+            let message = format!("`{word}` says who posts or sends, and stands in a test");
+            self.report(Diagnostic::new(Code::Unexpected, who.value.span, message));
+        }
+    }
+
+    /// Whether a list's rows may be changed here; if not, it says so. A function's own may everywhere.
+    pub(super) fn may_change_list(&mut self, list: u32, span: Span, what: &str) -> bool {
+        list >= SCRATCH || self.may_change(span, what)
+    }
+
     /// Whether this body may change state; if not, it says so.
     pub(super) fn may_change(&mut self, span: Span, what: &str) -> bool {
         if self.effect == Effect::Changes {
             return true;
+        }
+        if self.effect == Effect::Tests {
+            self.report(
+                Diagnostic::new(
+                    Code::ChangeInView,
+                    span,
+                    format!("this changes {what}, and stands in a test"),
+                )
+                .note("a test changes state as everybody does: by inputs, sends and time")
+                .help("call an input of the app"),
+            );
+            return false;
         }
         let name = self.name.clone();
         self.report(

@@ -4,9 +4,9 @@
 //! what an expression's type is and which registers hold it are decided at the same place. When anything was
 //! reported, the code is thrown away.
 //!
-//! `declarations` resolves types, state and doors; `calls` orders the functions; `body` keeps one function's scope
+//! `declarations` resolves types, settings, state and doors; `calls` orders the functions; `body` keeps one function's scope
 //! and registers; `expressions`, `operators`, `records`, `builtins`, `queries`, `changes` and `statements` check and lower what
-//! their names say.
+//! their names say; `tests` checks and lowers tests, which act on nodes from outside.
 
 mod body;
 mod builtins;
@@ -19,6 +19,7 @@ mod operators;
 mod queries;
 mod records;
 mod statements;
+mod tests;
 
 use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};
 use crate::module::{Enumeration, Field, List, ListKind, Module, Record, Type, type_name};
@@ -36,6 +37,7 @@ const TYPE_DEPTH_MAX: u16 = 48;
 #[derive(Debug, Clone)]
 struct Signature {
     function: u32,
+    is_view: bool,
     fields: Vec<Field>,
     by: bool,
     answer: Type,
@@ -59,6 +61,7 @@ struct Checker<'a> {
     module: Module,
     types: HashMap<String, Type>,
     states: HashMap<String, u32>,
+    settings: HashMap<String, u32>,
     functions: HashMap<String, Signature>,
     procedures: HashMap<String, ProcedureSignature>,
     /// Inputs from outside by name, for what is said about misuse.
@@ -87,6 +90,7 @@ pub(crate) fn check<'a>(source: &'a str, file: &'a File, report: Report) -> Resu
         module: Module { name: file.name.clone(), ..Module::default() },
         types: HashMap::new(),
         states: HashMap::new(),
+        settings: HashMap::new(),
         functions: HashMap::new(),
         procedures: HashMap::new(),
         inputs: HashMap::new(),
@@ -97,10 +101,12 @@ pub(crate) fn check<'a>(source: &'a str, file: &'a File, report: Report) -> Resu
         lost: file.lost.iter().map(String::as_str).collect(),
     };
     checker.declare_types(file);
+    checker.declare_settings(file);
     checker.declare_state(file);
     let doors = checker.declare_actions(file);
     checker.check_functions(file);
     checker.check_handlers(file, &doors);
+    checker.check_tests(file);
     if checker.report.is_empty() { Ok(checker.module) } else { Err(checker.report) }
 }
 
@@ -114,7 +120,7 @@ impl Checker<'_> {
     }
 
     fn list(&self, number: u32) -> &List {
-        &self.module.lists[number as usize]
+        self.module.list(number)
     }
 
     /// A keyed list's record and key fields.

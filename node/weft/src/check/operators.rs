@@ -2,7 +2,7 @@
 
 use super::body::{Body, Operand};
 use super::optional;
-use crate::code::{Arithmetic, Operation};
+use crate::code::{Arithmetic, Operation, Register};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::Type;
 use crate::syntax::tree::{Binary, Expression, ExpressionKind, Word};
@@ -36,6 +36,17 @@ impl Body<'_, '_> {
         right: &Expression,
         span: Span,
     ) -> Operand {
+        self.compare_sides(operator, left, right, span).0
+    }
+
+    /// A comparison, and its two sides and their type where there is nothing wrong with them.
+    pub(super) fn compare_sides(
+        &mut self,
+        operator: Binary,
+        left: &Expression,
+        right: &Expression,
+        span: Span,
+    ) -> (Operand, Option<(Register, Register, Type)>) {
         // The side that tells its type helps the other one to its own.
         let swap = matches!(&*left.kind, ExpressionKind::Case(_) | ExpressionKind::None);
         let (first, second) = if swap { (right, left) } else { (left, right) };
@@ -45,14 +56,15 @@ impl Body<'_, '_> {
         let (left_value, right_value) = if swap { (second, first) } else { (first, second) };
         let Some(joined) = self.checker.join(&left_value.kind, &right_value.kind) else {
             self.cannot_compare(operator, &left_value.kind, &right_value.kind, span);
-            return self.broken();
+            return (self.broken(), None);
         };
         if joined == Type::Broken {
-            return self.plain(Type::Bool, |out| Operation::IsNone { out, from: out });
+            return (self.plain(Type::Bool, |out| Operation::IsNone { out, from: out }), None);
         }
         let joined = if joined == Type::Nothing { self.told(joined, span) } else { joined };
         let comparison = Self::comparison(&joined);
         let (left, right) = (left_value.register, right_value.register);
+        let sides = Some((left, right, joined.clone()));
         let equals = matches!(operator, Binary::Equal | Binary::NotEqual);
         if !equals && !Self::is_ordered(&joined) {
             let name = self.checker.name_of(&joined);
@@ -66,7 +78,7 @@ impl Body<'_, '_> {
                         .help("compare its parts with `<`, or the whole with `==`"),
                 );
             }
-            return self.broken();
+            return (self.broken(), None);
         }
         let (left, right) = match operator {
             Binary::Greater | Binary::LessEqual => (right, left),
@@ -79,9 +91,9 @@ impl Body<'_, '_> {
         };
         if matches!(operator, Binary::NotEqual | Binary::LessEqual | Binary::GreaterEqual) {
             let from = found.register;
-            return self.plain(Type::Bool, |out| Operation::Not { out, from });
+            return (self.plain(Type::Bool, |out| Operation::Not { out, from }), sides);
         }
-        found
+        (found, sides)
     }
 
     pub(super) fn cannot_compare(&mut self, operator: Binary, left: &Type, right: &Type, span: Span) {
@@ -224,6 +236,14 @@ impl Body<'_, '_> {
                 return self.broken();
             };
             return self.plain(Type::Bool, |out| Operation::HasRow { out, list: number, key });
+        }
+        if let Some((node, number)) = self.list_of_node(list) {
+            let Some(key) = self.key(number, std::slice::from_ref(value), value.span) else {
+                return self.broken();
+            };
+            return self.visiting(Some(node), |body| {
+                body.plain(Type::Bool, |out| Operation::HasRow { out, list: number, key })
+            });
         }
         let found = self.lower(list, None);
         match &found.kind {

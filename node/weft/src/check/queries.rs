@@ -1,12 +1,10 @@
 //! Queries: loops over lists with conditions, order and a most, and which index each uses.
 
-use super::body::{BindingKind, Body, Effect, Operand};
+use super::body::{BindingKind, Body, Operand};
 use crate::code::{Operation, Over, Register, Target};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::module::Type;
-use crate::syntax::tree::{
-    Binary, Block, Expression, ExpressionKind, Query, QuerySource, StatementKind, Word,
-};
+use crate::syntax::tree::{Binary, Block, Expression, ExpressionKind, Group, Query, StatementKind, Word};
 use crate::syntax::walk;
 use crate::value::Value;
 
@@ -25,19 +23,65 @@ struct Mode<'b> {
     live: bool,
 }
 
+/// What one loop of a query runs over.
+enum Elements<'q> {
+    List(&'q Expression),
+    Range(&'q Expression, &'q Expression),
+    /// Groups that are made already, and their type.
+    Groups(Register, Type),
+}
+
+struct Source<'q> {
+    name: &'q Word,
+    over: Elements<'q>,
+    condition: Option<&'q Expression>,
+}
+
+/// The loops of a query, after its groups if it has some.
+struct Loops<'q> {
+    sources: Vec<Source<'q>>,
+    order: &'q [(Expression, bool)],
+}
+
+impl<'q> Loops<'q> {
+    fn of(query: &'q Query) -> Loops<'q> {
+        let sources = query.sources.iter().map(|source| Source {
+            name: &source.name,
+            over: match &source.upto {
+                Some(upto) => Elements::Range(&source.list, upto),
+                None => Elements::List(&source.list),
+            },
+            condition: source.condition.as_ref(),
+        });
+        Loops { sources: sources.collect(), order: &query.order }
+    }
+}
+
 impl<'c, 'a> Body<'c, 'a> {
     /// Lowers the loops of a query; `statements` is the body of a `for` or `remove`, none in an expression.
     pub(super) fn query(&mut self, query: &Query, statements: Option<&Block>, each: Each<'_, 'c, 'a>) {
         let depth = self.scope.len();
         let limit = query.take.as_ref().map(|take| self.need(take, &Type::Int));
+        let loops = match &query.group {
+            None => Loops::of(query),
+            Some(group) => {
+                let (groups, kind) = self.groups(query, group);
+                let source = Source {
+                    name: &group.name,
+                    over: Elements::Groups(groups, kind),
+                    condition: group.condition.as_ref(),
+                };
+                Loops { sources: vec![source], order: &query.order }
+            }
+        };
         // Where statements change what the query reads, all is chosen before the first of them runs.
         if !query.order.is_empty() || (limit.is_some() && statements.is_some()) {
-            self.gathered(query, statements, limit, each);
+            self.gathered(&loops, statements, limit, each);
         } else {
-            let live = statements.is_some() && self.effect == Effect::Changes;
+            let live = statements.is_some() && self.is_live();
             let mut leave = Vec::new();
             let counter = limit.map(|_| self.constant(Value::Word(0)));
-            self.sources(query, 0, Mode { statements, live }, 0, &mut leave, &mut |body, again, leave| {
+            self.sources(&loops, 0, Mode { statements, live }, 0, &mut leave, &mut |body, again, leave| {
                 if let (Some(limit), Some(counter)) = (limit, counter) {
                     body.count_to(counter, limit, leave);
                 }
@@ -46,6 +90,75 @@ impl<'c, 'a> Body<'c, 'a> {
             leave.into_iter().for_each(|jump| self.aim(jump));
         }
         self.leave_scope(depth);
+    }
+
+    /// Lowers the loops of a grouped query up to its groups: a list of records of a key and its rows, in key order.
+    /// With several lists a row is a record of their elements.
+    fn groups(&mut self, query: &Query, group: &Group) -> (Register, Type) {
+        let loops = Loops { order: &[], ..Loops::of(query) };
+        let list = self.register();
+        self.emit(Operation::MakeList { out: list });
+        let (mut key_kind, mut row_kind) = (Type::Broken, Type::Broken);
+        let mode = Mode { statements: None, live: false };
+        self.sources(&loops, 0, mode, 0, &mut Vec::new(), &mut |body, _, _| {
+            let first = body.row_of_registers(2);
+            let key = body.lower(&group.key, None);
+            let inner = match &key.kind {
+                Type::Optional(inner) => (**inner).clone(),
+                other => other.clone(),
+            };
+            if !Self::is_ordered(&inner) {
+                let name = body.checker.name_of(&key.kind);
+                let message = format!("{name} has no order to group by");
+                body.report(Diagnostic::new(Code::KeyType, group.key.span, message));
+            }
+            body.copy(key.register, first);
+            key_kind = key.kind;
+            row_kind = body.grouped_row(&loops, first.saturating_add(1), query);
+            let record = body.register();
+            body.emit(Operation::MakeRecord { out: record, first, count: 2 });
+            body.emit(Operation::Push { list, value: record });
+        });
+        self.emit(Operation::Group { list });
+        if key_kind == Type::Broken || row_kind == Type::Broken {
+            return (list, Type::Broken);
+        }
+        let rows = self.checker.list_type(row_kind, query.span);
+        let fields = vec![("key".to_owned(), key_kind), ("rows".to_owned(), rows)];
+        (list, self.checker.unnamed_record(fields, query.span))
+    }
+
+    /// Puts what a group's rows are made of into a register.
+    fn grouped_row(&mut self, loops: &Loops<'_>, out: Register, query: &Query) -> Type {
+        let mut elements: Vec<(String, Operand)> = loops
+            .sources
+            .iter()
+            .map(|source| (source.name.text.clone(), self.element(source.name)))
+            .collect();
+        if let [(_, element)] = elements.as_slice() {
+            self.copy(element.register, out);
+            return element.kind.clone();
+        }
+        let first = self.row_of_registers(elements.len());
+        for (at, (_, element)) in elements.iter().enumerate() {
+            self.copy(element.register, first.saturating_add(at as Register));
+        }
+        let count = elements.len() as u16;
+        self.emit(Operation::MakeRecord { out, first, count });
+        let fields = elements.drain(..).map(|(name, element)| (name, element.kind));
+        let fields: Vec<(String, Type)> = fields.collect();
+        if fields.iter().any(|(_, kind)| *kind == Type::Broken) {
+            return Type::Broken;
+        }
+        self.checker.unnamed_record(fields, query.span)
+    }
+
+    /// What a loop's name stands for.
+    fn element(&mut self, name: &Word) -> Operand {
+        match self.find(&name.text).map(|binding| binding.kind.clone()) {
+            Some(BindingKind::Value { register, kind, origin, .. }) => Operand { register, kind, origin },
+            _ => self.broken(),
+        }
     }
 
     /// Leaves when as many were taken as wanted.
@@ -63,14 +176,14 @@ impl<'c, 'a> Body<'c, 'a> {
 
     fn sources(
         &mut self,
-        query: &Query,
+        loops: &Loops<'_>,
         at: usize,
         mode: Mode<'_>,
         again: Target,
         leave: &mut Vec<usize>,
         each: Each<'_, 'c, 'a>,
     ) {
-        let Some(source) = query.sources.get(at) else { return each(self, again, leave) };
+        let Some(source) = loops.sources.get(at) else { return each(self, again, leave) };
         let depth = self.scope.len();
         let (over, element, origin) = self.over(source, mode);
         let cursor = self.cursor();
@@ -79,12 +192,12 @@ impl<'c, 'a> Body<'c, 'a> {
         let out = self.register();
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
         let operand = Operand { register: out, kind: element, origin };
-        self.bind_element(&source.name, &operand, mode.live);
-        if let Some(condition) = &source.condition {
+        self.bind_element(source.name, &operand, mode.live);
+        if let Some(condition) = source.condition {
             let condition = self.need(condition, &Type::Bool);
             self.emit(Operation::JumpUnless { condition, to: again });
         }
-        self.sources(query, at + 1, mode, again, leave, each);
+        self.sources(loops, at + 1, mode, again, leave, each);
         self.jump_to(again);
         self.aim(next);
         self.leave_scope(depth);
@@ -102,24 +215,28 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// What a source runs over, its element's type and the list that elements are rows of.
-    fn over(&mut self, source: &QuerySource, mode: Mode<'_>) -> (Over, Type, Option<u32>) {
-        if let Some(upto) = &source.upto {
-            let (from, upto) = (self.need(&source.list, &Type::Int), self.need(upto, &Type::Int));
-            return (Over::Range(from, upto), Type::Int, None);
-        }
-        if let Some(list) = self.state_list(&source.list)
+    fn over(&mut self, source: &Source<'_>, mode: Mode<'_>) -> (Over, Type, Option<u32>) {
+        let expression = match &source.over {
+            Elements::Groups(list, kind) => return (Over::List(*list), kind.clone(), None),
+            Elements::Range(from, upto) => {
+                let (from, upto) = (self.need(from, &Type::Int), self.need(upto, &Type::Int));
+                return (Over::Range(from, upto), Type::Int, None);
+            }
+            Elements::List(list) => *list,
+        };
+        if let Some(list) = self.state_list(expression)
             && let Some((record, ..)) = self.checker.keyed(list)
         {
             return (self.rows(list, source, mode), Type::Record(record), Some(list));
         }
-        let found = self.lower(&source.list, None);
+        let found = self.lower(expression, None);
         let element = match &found.kind {
             Type::List(element) => (**element).clone(),
             Type::Broken => Type::Broken,
             other => {
                 let name = self.checker.name_of(other);
                 self.report(
-                    Diagnostic::new(Code::NotAList, source.list.span, format!("{name} is no list"))
+                    Diagnostic::new(Code::NotAList, expression.span, format!("{name} is no list"))
                         .help("a loop runs over a list or a range: `for i in 1 .. 10`"),
                 );
                 Type::Broken
@@ -130,13 +247,13 @@ impl<'c, 'a> Body<'c, 'a> {
 
     // Indexes.
 
-    fn rows(&mut self, list: u32, source: &QuerySource, mode: Mode<'_>) -> Over {
+    fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Over {
         let Some((record, keys, indexes)) = self.checker.keyed(list) else {
             return Over::Rows { list, prefix: None };
         };
         let (keys, indexes) = (keys.to_vec(), indexes.to_vec());
         let mut equal = Vec::new();
-        if let Some(condition) = &source.condition {
+        if let Some(condition) = source.condition {
             self.equalities(condition, &source.name.text, mode.live, &mut equal);
         }
         let fields = self.checker.record(record).fields.clone();
@@ -232,7 +349,8 @@ impl<'c, 'a> Body<'c, 'a> {
             }
             ExpressionKind::Name(name) => match self.find(name).map(|binding| &binding.kind) {
                 Some(BindingKind::Value { fixed, .. }) => *fixed || !live,
-                _ => false,
+                Some(_) => false,
+                None => self.checker.settings.contains_key(name),
             },
             ExpressionKind::Field(inner, _) => self.is_steady(inner, live),
             _ => false,
@@ -243,7 +361,7 @@ impl<'c, 'a> Body<'c, 'a> {
 
     fn gathered(
         &mut self,
-        query: &Query,
+        query: &Loops<'_>,
         statements: Option<&Block>,
         limit: Option<Register>,
         each: Each<'_, 'c, 'a>,
@@ -272,14 +390,14 @@ impl<'c, 'a> Body<'c, 'a> {
         if let Some(length) = limit {
             self.emit(Operation::Truncate { list, length });
         }
-        self.chosen(query, list, &elements, statements.is_some() && self.effect == Effect::Changes, each);
+        self.chosen(query, list, &elements, statements.is_some() && self.is_live(), each);
     }
 
     /// Adds the keys and elements of this moment to a list.
-    fn gather(&mut self, query: &Query, list: Register) -> Vec<Operand> {
+    fn gather(&mut self, query: &Loops<'_>, list: Register) -> Vec<Operand> {
         let first = self.row_of_registers(query.order.len() + query.sources.len());
         let mut at = first;
-        for (key, _) in &query.order {
+        for (key, _) in query.order {
             let found = self.lower(key, None);
             let inner = match &found.kind {
                 Type::Optional(inner) => (**inner).clone(),
@@ -294,10 +412,7 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         let mut elements = Vec::new();
         for source in &query.sources {
-            let operand = match self.find(&source.name.text).map(|binding| binding.kind.clone()) {
-                Some(BindingKind::Value { register, kind, origin, .. }) => Operand { register, kind, origin },
-                _ => self.broken(),
-            };
+            let operand = self.element(source.name);
             self.copy(operand.register, at);
             at = at.saturating_add(1);
             elements.push(operand);
@@ -312,7 +427,7 @@ impl<'c, 'a> Body<'c, 'a> {
     /// Runs over what was gathered.
     fn chosen(
         &mut self,
-        query: &Query,
+        query: &Loops<'_>,
         list: Register,
         elements: &[Operand],
         live: bool,
@@ -329,7 +444,7 @@ impl<'c, 'a> Body<'c, 'a> {
             let register = self.register();
             self.emit(Operation::Field { out: register, record, field });
             let operand = Operand { register, ..element.clone() };
-            self.bind_element(&source.name, &operand, live);
+            self.bind_element(source.name, &operand, live);
             // Rows that were removed since are skipped.
             if let Some(Binding { list, key }) = self.live_row(&source.name.text) {
                 let there = self.register();

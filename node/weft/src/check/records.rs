@@ -33,10 +33,26 @@ impl Body<'_, '_> {
                     return self.broken();
                 }
             },
-            (None, Some(Type::Record(number))) if self.checker.record(*number).name.is_some() => *number,
+            (None, Some(Type::Record(number))) if self.is_wanted(*number, items) => *number,
             _ => return self.unnamed(items, span),
         };
         self.named_record(number, items, span)
+    }
+
+    /// Whether an expression without a name is a record that is wanted: a named one, or one of the same fields.
+    fn is_wanted(&self, number: u32, items: &[Item]) -> bool {
+        let record = self.checker.record(number);
+        if record.name.is_some() {
+            return true;
+        }
+        let name = |item: &Item| match item {
+            Item::Named(name, _) => Some(name.text.clone()),
+            Item::Place(value) => item_name(value).map(|name| name.text),
+        };
+        items.len() == record.fields.len()
+            && items.iter().all(|item| {
+                name(item).is_some_and(|name| record.fields.iter().any(|field| field.name == name))
+            })
     }
 
     /// Looks into items whose record is unknown.

@@ -3,12 +3,12 @@
 use super::body::{BindingKind, Body, Effect, Loop, Operand};
 use super::builtins::BUILT_IN;
 use super::{Checker, Signature, optional};
-use crate::code::Operation;
-use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::module::{self, Door, Type};
+use crate::code::{Operation, TestOperation};
+use crate::diagnostics::{Code, Diagnostic, Span, line_of};
+use crate::module::{self, Destination, Door, List, ListKind, Output, SCRATCH, Type};
 use crate::syntax::tree::{
-    Block, Exit, Expression, ExpressionKind, File, Function, FunctionBody, Handler, HandlerKind, LetValue,
-    Otherwise, Query, Source, Statement, StatementKind, TypeTree, Word,
+    Block, Exit, Expression, ExpressionKind, Field, File, Function, FunctionBody, Handler, HandlerKind,
+    LetValue, Otherwise, Query, Source, Statement, StatementKind, TypeTree, Word,
 };
 use crate::value::Value;
 use std::collections::{HashMap, HashSet};
@@ -80,6 +80,7 @@ impl Checker<'_> {
                 name: function.name.text.clone(),
                 fields: signature.fields.clone(),
                 takes_caller: function.by.is_some(),
+                of: None,
                 answer: Some(answer.clone()),
                 function: signature.function,
             });
@@ -88,9 +89,17 @@ impl Checker<'_> {
     }
 
     pub(super) fn check_handlers(&mut self, file: &File, functions: &[u32]) {
+        for (every, at) in file.everies.iter().zip(0..) {
+            let function = self.module.everies[at].function;
+            let mut body = Body::new(self, "every", Effect::Changes);
+            body.block(&every.body);
+            body.emit(Operation::Return { value: None });
+            body.finish(function);
+        }
         for (handler, function) in file.handlers.iter().zip(functions) {
             match &handler.kind {
                 HandlerKind::On { source, .. } => self.check_on(handler, source, *function),
+                HandlerKind::Timer { fields } => self.check_timer(handler, fields, *function),
                 HandlerKind::Delivered { blanks, to } => {
                     self.check_word(handler, blanks, &[to.as_ref()], *function);
                 }
@@ -99,6 +108,17 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    fn check_timer(&mut self, handler: &Handler, trees: &[Field], function: u32) {
+        let timer = self.module.timers.iter().find(|timer| timer.function == function).cloned();
+        let mut body = Body::new(self, &handler.name.text, Effect::Changes);
+        for (tree, field) in trees.iter().zip(timer.into_iter().flat_map(|timer| timer.fields)) {
+            body.bind_value(&tree.name, field.kind, None);
+        }
+        body.block(&handler.body);
+        body.emit(Operation::Return { value: None });
+        body.finish(function);
     }
 
     fn check_on(&mut self, handler: &Handler, source: &Source, function: u32) {
@@ -115,7 +135,7 @@ impl Checker<'_> {
         }
         match source {
             Source::Outside { by: Some(by) } => drop(body.bind_value(by, Type::Text, None)),
-            Source::Peer { peer } => drop(body.bind_value(peer, Type::Node, None)),
+            Source::Peer { peer, .. } => drop(body.bind_value(peer, Type::Node, None)),
             Source::Outside { by: None } => {}
         }
         let ends = body.block(&handler.body);
@@ -134,16 +154,17 @@ impl Checker<'_> {
     ) {
         let is_refused = others.len() == 2;
         let name = &handler.name;
-        let Some(output) = self.module.from_inputs.iter().position(|door| door.name == name.text) else {
+        let Some(output) = self.module.outputs.iter().position(|output| output.name == name.text) else {
             if self.report.is_full() {
                 return;
             }
-            let there: Vec<String> = self.module.from_inputs.iter().map(|door| door.name.clone()).collect();
+            let there: Vec<String> = self.module.outputs.iter().map(|output| output.name.clone()).collect();
             let message = format!("nothing named `{}` is ever sent", name.text);
             self.unknown(Code::WordOfFabric, name, message, there, true);
             return;
         };
-        let fields = self.module.from_inputs[output].fields.clone();
+        let Output { fields, to, .. } = self.module.outputs[output].clone();
+        let receiver = if to == Destination::Endpoint { Type::Endpoint } else { Type::Node };
         let words = if is_refused { &mut self.module.refused } else { &mut self.module.delivered };
         if words.iter().any(|word| word.output == output as u32) {
             let message = format!("there is a handler for this word on `{}` already", name.text);
@@ -160,7 +181,7 @@ impl Checker<'_> {
             );
         }
         let mut body = Body::new(self, &name.text, Effect::Changes);
-        let kinds = fields.iter().map(|field| field.kind.clone()).chain([Type::Node, Type::Text]);
+        let kinds = fields.iter().map(|field| field.kind.clone()).chain([receiver, Type::Text]);
         let filled = blanks.iter().take(fields.len()).map(Option::as_ref);
         let padded = filled.chain(std::iter::repeat(None)).take(fields.len()).chain(others.iter().copied());
         for (blank, kind) in padded.zip(kinds) {
@@ -244,6 +265,10 @@ impl Body<'_, '_> {
     }
 
     fn statement(&mut self, statement: &Statement) -> bool {
+        if self.effect == Effect::Tests {
+            let line = line_of(self.checker.source, statement.span.start) as u32;
+            self.emit(Operation::Test(TestOperation::Line(line)));
+        }
         if let StatementKind::Let { fixed, name, kind, value } = &statement.kind {
             self.let_statement(*fixed, name, kind.as_ref(), value.as_ref());
             return false;
@@ -278,6 +303,17 @@ impl Body<'_, '_> {
             StatementKind::Place(place) => self.place_statement(place),
             StatementKind::Remove { place, query } => self.remove(place, query.as_ref()),
             StatementKind::Send { name, arguments, to } => self.send(name, arguments, to, statement.span),
+            StatementKind::Start { name, arguments, at, time } => {
+                self.start(name, arguments, *at, time, statement.span);
+            }
+            StatementKind::Cancel { name, arguments } => self.cancel(name, arguments, statement.span),
+            StatementKind::Expect(expectation) if self.effect == Effect::Tests => {
+                self.expect(expectation, statement.span);
+            }
+            StatementKind::Expect(_) => {
+                let message = "`expect` stands in a test";
+                self.report(Diagnostic::new(Code::Unexpected, statement.span, message));
+            }
             StatementKind::Let { .. } | StatementKind::Broken => {}
         }
         false
@@ -370,14 +406,20 @@ impl Body<'_, '_> {
     }
 
     fn place_statement(&mut self, place: &Expression) {
-        if let ExpressionKind::Call { callee, arguments, query } = &*place.kind {
+        if let ExpressionKind::Call { callee, arguments, query, who } = &*place.kind {
+            if self.effect == Effect::Tests
+                && self.test_statement(callee, arguments, who.as_ref(), place.span)
+            {
+                return;
+            }
+            self.only_in_tests(who.as_ref());
             if let ExpressionKind::Field(value, method) = &*callee.kind {
                 return self.method(value, method, arguments);
             }
             if let ExpressionKind::Name(name) = &*callee.kind {
                 let word = Word { text: name.clone(), span: callee.span };
                 if let Some(signature) = self.checker.procedures.get(name).cloned() {
-                    if self.effect == Effect::Reads {
+                    if self.effect != Effect::Changes {
                         return self.calls_procedure(&word);
                     }
                     if let Some(query) = query {
@@ -413,6 +455,10 @@ impl Body<'_, '_> {
     // let and var
 
     fn let_statement(&mut self, fixed: bool, name: &Word, tree: Option<&TypeTree>, value: Option<&LetValue>) {
+        if let Some(TypeTree::Keyed { element, keys, indexes, span }) = tree {
+            let value = value.map(|_| name.span);
+            return self.own_list(fixed, name, (element, keys, indexes), value, *span);
+        }
         let depth = self.scope.len();
         let slot = self.register();
         let wanted = tree.map(|tree| self.checker.resolve(tree));
@@ -443,6 +489,37 @@ impl Body<'_, '_> {
         self.release(slot.saturating_add(1));
     }
 
+    /// `var name: list of R by key`
+    fn own_list(
+        &mut self,
+        fixed: bool,
+        name: &Word,
+        (element, keys, indexes): (&Word, &[Word], &[Vec<Word>]),
+        value: Option<Span>,
+        span: Span,
+    ) {
+        if fixed || value.is_some() {
+            let message = format!("`{}` begins empty, and is filled with `add` and `put`", name.text);
+            self.report(
+                Diagnostic::new(Code::Unexpected, value.unwrap_or(span), message).help(format!(
+                    "write `var {}: list of {} by …`, without a value",
+                    name.text, element.text
+                )),
+            );
+        }
+        let list = SCRATCH + self.checker.module.scratch.len() as u32;
+        let kind = self.checker.keyed_list(None, element, keys, indexes);
+        if let ListKind::Variable { kind, .. } = kind {
+            // Reported: nothing more is said about it.
+            self.bind_value(name, kind, None);
+            return;
+        }
+        self.checker.module.scratch.push(List { name: name.text.clone(), transient: true, kind });
+        self.has_own_lists = true;
+        self.emit(Operation::Clear { list });
+        self.bind(name, BindingKind::Keyed { list });
+    }
+
     fn fitted(&mut self, found: Operand, wanted: Option<&Type>, span: Span) -> Operand {
         let Some(wanted) = wanted else { return found };
         self.must_fit(&found.kind, wanted, span);
@@ -456,7 +533,7 @@ impl Body<'_, '_> {
         let ExpressionKind::Name(name) = &*inner.kind else { return None };
         match self.find(name)?.kind {
             BindingKind::Row { .. } => Some(self.short(value.span)),
-            BindingKind::Value { .. } => None,
+            BindingKind::Value { .. } | BindingKind::Keyed { .. } => None,
         }
     }
 

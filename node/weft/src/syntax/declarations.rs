@@ -154,10 +154,50 @@ impl Parser<'_> {
                 let read = self.record()?;
                 file.records.push(read);
             }
+            "setting" => {
+                self.advance();
+                let read = self.field("the name of the setting")?;
+                file.settings.push(read);
+            }
             "state" => {
                 self.advance();
-                let read = self.state()?;
+                let read = self.state(false)?;
                 file.states.push(read);
+            }
+            "transient" => {
+                let transient = self.advance().span;
+                if self.take_word("state") {
+                    let read = self.state(true)?;
+                    file.states.push(read);
+                } else if self.is_word("output") {
+                    self.not_yet(transient, "a `transient output`");
+                    self.skip_unsupported();
+                } else {
+                    return self.unexpected("`state` or `output`");
+                }
+            }
+            "output" => {
+                self.advance();
+                let name = self.need_name("the name of the output")?;
+                let fields = self.fields()?;
+                let app = if self.is_word("for") && !self.line_ends() {
+                    self.advance();
+                    Some(self.need_name("the name of the receiving app")?)
+                } else {
+                    None
+                };
+                file.outputs.push(Output { name, fields, app });
+            }
+            "every" => {
+                self.advance();
+                let token = self.peek();
+                if token.kind != Kind::Duration {
+                    return self.unexpected("a duration: `every 5 min { … }`");
+                }
+                self.advance();
+                let period = (self.duration(token.span, self.text_of(token.span)), token.span);
+                let body = self.block()?;
+                file.everies.push(Every { period, body });
             }
             "on" => self.on(file)?,
             "do" => {
@@ -172,27 +212,12 @@ impl Parser<'_> {
                 let read = self.function(word == "view")?;
                 file.functions.push(read);
             }
-            // Read past, not run: running them comes with `selvedge app test`.
             "test" => {
-                self.advance();
-                if self.peek().kind != Kind::Text {
-                    return self.unexpected("the test's title, a text");
-                }
-                self.advance();
-                if !self.is_sign("{") {
-                    return self.unexpected("`{`");
-                }
-                self.skip_unsupported();
+                let read = self.test()?;
+                file.tests.push(read);
             }
-            "use" | "setting" | "transient" | "output" | "every" => {
-                let what = match word {
-                    "use" => "`use` of a library",
-                    "setting" => "a `setting`",
-                    "transient" => "`transient`",
-                    "output" => "an `output` declaration",
-                    _ => "`every`",
-                };
-                self.not_yet(start.span, what);
+            "use" => {
+                self.not_yet(start.span, "`use` of a library");
                 self.advance();
                 self.skip_unsupported();
             }
@@ -201,7 +226,7 @@ impl Parser<'_> {
                     let message = format!("expected a declaration, found {}", self.found());
                     self.report.push(
                         Diagnostic::new(Code::Unexpected, start.span, message)
-                            .note("declarations begin with enum, record, state, on, do, fn, view or test"),
+                            .note("declarations begin with enum, record, setting, state, output, on, every, do, fn, view or test"),
                     );
                 }
                 self.advance();
@@ -209,6 +234,28 @@ impl Parser<'_> {
             }
         }
         Ok(())
+    }
+
+    fn test(&mut self) -> Parsed<Test> {
+        self.advance();
+        let span = self.peek().span;
+        if self.peek().kind != Kind::Text {
+            return self.unexpected("the test's title, a text");
+        }
+        let title = match *self.text()?.kind {
+            ExpressionKind::Text(pieces) => match pieces.as_slice() {
+                [] => String::new(),
+                [Piece::Literal(title)] => title.clone(),
+                _ => {
+                    let message = "a test's title is a text without values in it";
+                    self.report.push(Diagnostic::new(Code::NotConstant, span, message));
+                    String::new()
+                }
+            },
+            _ => String::new(),
+        };
+        let body = self.block()?;
+        Ok(Test { title, span, body })
     }
 
     pub(super) fn was(&mut self) {
@@ -258,12 +305,8 @@ impl Parser<'_> {
         let mut fields = Vec::new();
         while !self.is_sign(close) {
             self.bounded(fields.len(), MEMBERS_MAX, "fields")?;
-            let name = self.need_name("the name of a field")?;
-            self.was();
-            self.need_sign(":")?;
-            let kind = self.type_tree()?;
-            let default = if self.take_sign("=") { Some(self.expression()?) } else { None };
-            fields.push(Field { name, kind, default });
+            let field = self.field("the name of a field")?;
+            fields.push(field);
             if !self.take_sign(",") {
                 break;
             }
@@ -273,6 +316,15 @@ impl Parser<'_> {
         }
         self.advance();
         Ok(fields)
+    }
+
+    fn field(&mut self, what: &str) -> Parsed<Field> {
+        let name = self.need_name(what)?;
+        self.was();
+        self.need_sign(":")?;
+        let kind = self.type_tree()?;
+        let default = if self.take_sign("=") { Some(self.expression()?) } else { None };
+        Ok(Field { name, kind, default })
     }
 
     pub(crate) fn type_tree(&mut self) -> Parsed<TypeTree> {
@@ -325,21 +377,23 @@ impl Parser<'_> {
         Ok(names)
     }
 
-    pub(super) fn state(&mut self) -> Parsed<State> {
+    pub(super) fn state(&mut self, transient: bool) -> Parsed<State> {
         let name = self.need_name("the name of the state")?;
         self.was();
         self.need_sign(":")?;
         let kind = self.keyed_or_type()?;
         let initial = if self.take_sign("=") { Some(self.expression()?) } else { None };
-        Ok(State { name, kind, initial })
+        Ok(State { transient, name, kind, initial })
     }
 
     pub(super) fn on(&mut self, file: &mut File) -> Parsed<()> {
-        let start = self.advance().span;
+        self.advance();
         let follows_name = self.peek_after().kind == Kind::Name;
-        if follows_name && self.is_word("timer") {
-            self.not_yet(start.to(self.peek().span), "a timer");
-            self.skip_unsupported();
+        if follows_name && self.take_word("timer") {
+            let name = self.need_name("the name of the timer")?;
+            let fields = self.fields()?;
+            let body = self.block()?;
+            file.handlers.push(Handler { name, kind: HandlerKind::Timer { fields }, body });
             return Ok(());
         }
         let delivered = self.is_word("delivered");
@@ -370,12 +424,9 @@ impl Parser<'_> {
         if self.take_word("by") {
             source = Source::Outside { by: Some(self.need_name("a name for who posts")?) };
         } else if self.take_word("from") {
-            source = Source::Peer { peer: self.need_name("a name for the sending node")? };
-            if self.is_word("of") {
-                let span = self.advance().span;
-                self.not_yet(span, "`of`, a send of another app,");
-                self.need_name("the app's name")?;
-            }
+            let peer = self.need_name("a name for the sending node")?;
+            let of = if self.take_word("of") { Some(self.need_name("the app's name")?) } else { None };
+            source = Source::Peer { peer, of };
         }
         let answer = self.answer()?;
         let body = self.block()?;

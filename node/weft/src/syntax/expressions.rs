@@ -174,12 +174,25 @@ impl Parser<'_> {
                 let (arguments, query) = self.arguments()?;
                 let below = arguments.iter().map(|one| one.height).max().unwrap_or(0).max(place.height);
                 let below = below.max(query.as_ref().map_or(0, |query| query.height));
+                let who = self.who()?;
+                let below = below.max(who.as_ref().map_or(0, |who| who.value.height));
                 let span = start.to(self.before());
-                place = self.make(ExpressionKind::Call { callee: place, arguments, query }, span, below)?;
+                let call = ExpressionKind::Call { callee: place, arguments, query, who };
+                place = self.make(call, span, below)?;
             } else {
                 return Ok(place);
             }
         }
+    }
+
+    /// Who does what was just called: `by` or `from`, and an atom.
+    fn who(&mut self) -> Parsed<Option<Who>> {
+        if self.line_ends() || !(self.is_word("by") || self.is_word("from")) {
+            return Ok(None);
+        }
+        let from = self.is_word("from");
+        self.advance();
+        Ok(Some(Who { from, value: self.atom()? }))
     }
 
     /// Expressions with commas, up to and with `close`.
@@ -286,7 +299,7 @@ impl Parser<'_> {
         })
     }
 
-    fn duration(&mut self, span: Span, text: &str) -> i64 {
+    pub(super) fn duration(&mut self, span: Span, text: &str) -> i64 {
         let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_' || c == ' ');
         let digits = text[..text.len() - unit.len()].trim_end();
         let milliseconds = match unit {
@@ -375,7 +388,7 @@ impl Parser<'_> {
     }
 
     /// A text with `{expressions}` in it.
-    fn text(&mut self) -> Parsed<Expression> {
+    pub(super) fn text(&mut self) -> Parsed<Expression> {
         let span = self.advance().span;
         let (from, to) = (span.start as usize + 1, span.end as usize - 1);
         let mut pieces = Vec::new();
@@ -442,14 +455,15 @@ impl Parser<'_> {
         if inner.peek().kind == Kind::End { Ok(value) } else { inner.unexpected("`}`") }
     }
 
-    /// query = source { source } [ order by ] [ take ]
+    /// query = source { source } [ group by ] [ order by ] [ take ]
     pub(crate) fn query(&mut self) -> Parsed<Query> {
         self.deeper(|parser| parser.query_here())
     }
 
     fn query_here(&mut self) -> Parsed<Query> {
         let start = self.peek().span;
-        let mut query = Query { sources: Vec::new(), order: Vec::new(), take: None, span: start, height: 0 };
+        let mut query =
+            Query { sources: Vec::new(), group: None, order: Vec::new(), take: None, span: start, height: 0 };
         // A `for` that begins a line of its own is the next statement.
         while self.is_word("for") && (query.sources.is_empty() || !self.line_ends()) {
             if query.sources.len() >= SOURCES_MAX {
@@ -470,9 +484,16 @@ impl Parser<'_> {
             query.sources.push(QuerySource { name, list, upto, condition });
         }
         if self.is_word("group") && !self.line_ends() {
-            let span = self.peek().span;
-            self.not_yet(span, "`group by`");
-            return Err(Broken);
+            self.advance();
+            self.need_word("by")?;
+            let key = self.sum()?;
+            self.need_word("as")?;
+            let name = self.need_name("a name for each group")?;
+            let condition = if self.take_word("where") { Some(self.condition()?) } else { None };
+            for one in [Some(&key), condition.as_ref()].into_iter().flatten() {
+                query.height = query.height.max(one.height);
+            }
+            query.group = Some(Group { key, name, condition });
         }
         if self.is_word("order") && !self.line_ends() {
             self.advance();

@@ -125,16 +125,48 @@ impl Parser<'_> {
                 let to = self.expression()?;
                 Ok(StatementKind::Send { name, arguments, to })
             }
-            "start" | "cancel" if before_name => {
-                self.not_yet(token.span, "a timer");
-                Err(Broken)
+            "start" if before_name => self.start_statement(),
+            "cancel" if before_name => {
+                self.advance();
+                let name = self.need_name("the name of the timer")?;
+                let arguments = self.plain_arguments()?;
+                Ok(StatementKind::Cancel { name, arguments })
             }
-            "expect" => {
-                self.report.push(Diagnostic::new(Code::Unexpected, token.span, "`expect` stands in a test"));
-                Err(Broken)
-            }
+            "expect" => Ok(StatementKind::Expect(self.expectation()?)),
             _ => self.place_statement(),
         }
+    }
+
+    /// start name(args) after duration | at time
+    fn start_statement(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        let name = self.need_name("the name of the timer")?;
+        let arguments = self.plain_arguments()?;
+        let at = self.take_word("at");
+        if !at && !self.take_word("after") {
+            return self.unexpected("`after` and a duration, or `at` and a time");
+        }
+        let time = self.expression()?;
+        Ok(StatementKind::Start { name, arguments, at, time })
+    }
+
+    /// What follows `expect`.
+    fn expectation(&mut self) -> Parsed<Expectation> {
+        self.advance();
+        let before_name = self.peek_after().kind == Kind::Name && !self.peek_after().after_line;
+        if before_name && self.take_word("refused") {
+            let place = self.place()?;
+            let because =
+                if !self.line_ends() && self.take_word("because") { Some(self.expression()?) } else { None };
+            return Ok(Expectation::Refused { place, because });
+        }
+        if before_name && self.take_word("sent") {
+            let name = self.need_name("the name of what was sent")?;
+            let arguments = self.plain_arguments()?;
+            self.need_word("to")?;
+            return Ok(Expectation::Sent { name, arguments, to: self.expression()? });
+        }
+        Ok(Expectation::Holds(self.expression()?))
     }
 
     pub(super) fn let_statement(&mut self, fixed: bool) -> Parsed<StatementKind> {

@@ -13,12 +13,16 @@ pub(crate) struct Word {
 #[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) name: String,
+    pub(crate) settings: Vec<Field>,
     pub(crate) enums: Vec<Enum>,
     pub(crate) records: Vec<Record>,
     pub(crate) states: Vec<State>,
+    pub(crate) outputs: Vec<Output>,
     pub(crate) handlers: Vec<Handler>,
+    pub(crate) everies: Vec<Every>,
     pub(crate) procedures: Vec<Procedure>,
     pub(crate) functions: Vec<Function>,
+    pub(crate) tests: Vec<Test>,
     /// Names of declarations that were reported and left out: nothing more is said about them.
     pub(crate) lost: Vec<String>,
 }
@@ -60,6 +64,7 @@ impl TypeTree {
 
 #[derive(Debug)]
 pub(crate) struct State {
+    pub(crate) transient: bool,
     pub(crate) name: Word,
     pub(crate) kind: TypeTree,
     pub(crate) initial: Option<Expression>,
@@ -70,12 +75,13 @@ pub(crate) enum Source {
     /// From outside, perhaps naming who.
     Outside { by: Option<Word> },
     /// A send of another node.
-    Peer { peer: Word },
+    Peer { peer: Word, of: Option<Word> },
 }
 
 #[derive(Debug)]
 pub(crate) enum HandlerKind {
     On { fields: Vec<Field>, source: Source, answer: Option<TypeTree> },
+    Timer { fields: Vec<Field> },
     Delivered { blanks: Vec<Option<Word>>, to: Option<Word> },
     Refused { blanks: Vec<Option<Word>>, to: Option<Word>, because: Option<Word> },
 }
@@ -84,6 +90,31 @@ pub(crate) enum HandlerKind {
 pub(crate) struct Handler {
     pub(crate) name: Word,
     pub(crate) kind: HandlerKind,
+    pub(crate) body: Block,
+}
+
+/// `output name(fields) for app`
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) name: Word,
+    pub(crate) fields: Vec<Field>,
+    /// None: to an endpoint.
+    pub(crate) app: Option<Word>,
+}
+
+/// `every 5 min { }`
+#[derive(Debug)]
+pub(crate) struct Every {
+    /// Milliseconds, where they stand.
+    pub(crate) period: (i64, Span),
+    pub(crate) body: Block,
+}
+
+#[derive(Debug)]
+pub(crate) struct Test {
+    /// With escapes resolved.
+    pub(crate) title: String,
+    pub(crate) span: Span,
     pub(crate) body: Block,
 }
 
@@ -158,8 +189,27 @@ pub(crate) enum StatementKind {
         arguments: Vec<Expression>,
         to: Expression,
     },
+    Start {
+        name: Word,
+        arguments: Vec<Expression>,
+        /// Whether `time` is a time (`at`) rather than a duration (`after`).
+        at: bool,
+        time: Expression,
+    },
+    Cancel {
+        name: Word,
+        arguments: Vec<Expression>,
+    },
+    Expect(Expectation),
     /// Reported already.
     Broken,
+}
+
+#[derive(Debug)]
+pub(crate) enum Expectation {
+    Holds(Expression),
+    Refused { place: Expression, because: Option<Expression> },
+    Sent { name: Word, arguments: Vec<Expression>, to: Expression },
 }
 
 #[derive(Debug)]
@@ -203,10 +253,19 @@ pub(crate) enum Assignment {
 #[derive(Debug)]
 pub(crate) struct Query {
     pub(crate) sources: Vec<QuerySource>,
+    pub(crate) group: Option<Group>,
     pub(crate) order: Vec<(Expression, bool)>,
     pub(crate) take: Option<Expression>,
     pub(crate) span: Span,
     pub(crate) height: u16,
+}
+
+/// `group by key as name where condition`
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) key: Expression,
+    pub(crate) name: Word,
+    pub(crate) condition: Option<Expression>,
 }
 
 #[derive(Debug)]
@@ -270,9 +329,19 @@ pub(crate) enum ExpressionKind {
         callee: Expression,
         arguments: Vec<Expression>,
         query: Option<Query>,
+        /// In a test: who posts or sends.
+        who: Option<Who>,
     },
     /// Reported already.
     Broken,
+}
+
+/// `by user`, `from node`
+#[derive(Debug)]
+pub(crate) struct Who {
+    /// Whether it is `from`.
+    pub(crate) from: bool,
+    pub(crate) value: Expression,
 }
 
 #[derive(Debug)]

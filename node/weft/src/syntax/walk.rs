@@ -60,6 +60,24 @@ pub(crate) fn expressions<'a>(block: &'a Block, see: &mut dyn FnMut(&'a Expressi
             arguments.iter().for_each(|argument| inner(argument, see));
             inner(to, see);
         }
+        StatementKind::Start { arguments, time, .. } => {
+            arguments.iter().for_each(|argument| inner(argument, see));
+            inner(time, see);
+        }
+        StatementKind::Cancel { arguments, .. } => {
+            arguments.iter().for_each(|argument| inner(argument, see));
+        }
+        StatementKind::Expect(expectation) => match expectation {
+            Expectation::Holds(value) => inner(value, see),
+            Expectation::Refused { place, because } => {
+                inner(place, see);
+                because.iter().for_each(|one| inner(one, see));
+            }
+            Expectation::Sent { arguments, to, .. } => {
+                arguments.iter().for_each(|argument| inner(argument, see));
+                inner(to, see);
+            }
+        },
         StatementKind::Broken => {}
     });
 }
@@ -80,6 +98,10 @@ fn in_query<'a>(query: &'a Query, see: &mut dyn FnMut(&'a Expression)) {
     for source in &query.sources {
         inner(&source.list, see);
         source.upto.iter().chain(&source.condition).for_each(|one| inner(one, see));
+    }
+    if let Some(group) = &query.group {
+        inner(&group.key, see);
+        group.condition.iter().for_each(|one| inner(one, see));
     }
     query.order.iter().for_each(|(key, _)| inner(key, see));
     query.take.iter().for_each(|count| inner(count, see));
@@ -134,12 +156,13 @@ pub(crate) fn inner<'a>(expression: &'a Expression, see: &mut dyn FnMut(&'a Expr
             inner(value, see);
             keys.iter().for_each(|key| inner(key, see));
         }
-        ExpressionKind::Call { callee, arguments, query } => {
+        ExpressionKind::Call { callee, arguments, query, who } => {
             inner(callee, see);
             arguments.iter().for_each(|argument| inner(argument, see));
             if let Some(query) = query {
                 in_query(query, see);
             }
+            who.iter().for_each(|who| inner(&who.value, see));
         }
         _ => {}
     }
