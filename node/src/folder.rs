@@ -115,6 +115,9 @@ pub fn identity(folder: &mut Folder) -> Result<Identity, NodeError> {
     if bytes.is_empty() {
         return Err(damaged(folder, "it is empty"));
     }
+    if bytes.is_empty() {
+        return Err(damaged(folder, "it is empty"));
+    }
     if bytes.len() != IDENTITY_BYTES || !bytes.starts_with(IDENTITY_MAGIC) {
         return Err(damaged(folder, "it is not an identity of version 1"));
     }
