@@ -88,6 +88,17 @@ impl Control {
         self.post(&format!("/{app}/{input}"), arguments)
     }
 
+    /// Whether an app takes an input.
+    ///
+    /// # Errors
+    /// As [`status`](Self::status).
+    pub fn has_input(&self, app: &str, input: &str) -> anyhow::Result<bool> {
+        let request = self.agent.get(self.url(&format!("/{app}/")));
+        let described = self.read(request.header("Accept", "application/json").call())?;
+        let inputs = described["inputs"].as_array().context("the node does not say what its app takes")?;
+        Ok(inputs.iter().any(|described| described["name"] == input))
+    }
+
     fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.read(self.agent.get(self.url(path)).header("Authorization", &self.authorization()).call())
     }
@@ -131,7 +142,7 @@ fn read_answer(status: u16, text: &str) -> anyhow::Result<Value> {
 }
 
 /// A node that listens everywhere is reached on loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         ip if !ip.is_unspecified() => ip,
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -182,7 +193,8 @@ mod tests {
         assert!(Control::of(&dir).unwrap().is_none());
         let folder = Folder::open(&dir).unwrap();
         let write = |pid: u32| {
-            let text = json!({"http": "127.0.0.1:9", "fabric": "127.0.0.1:8", "token": "t", "pid": pid});
+            let text =
+                json!({"http": "127.0.0.1:9", "fabric": "127.0.0.1:8", "token": "t", "pid": pid, "log": ""});
             std::fs::write(dir.join("control.json"), text.to_string()).unwrap();
         };
         let pid = std::process::id();

@@ -12,6 +12,9 @@ use super::process::{Plan, Process, Ready, any_port, dir, page};
 use crate::control::Control;
 use crate::output::in_words;
 
+/// The input by which an app learns of another node.
+const BEFRIEND: &str = "befriend";
+
 /// Both nodes and the forwarder.
 #[derive(Debug)]
 pub struct Stage {
@@ -80,7 +83,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Makes them each other's peers, each at the forwarder's address, and each other's contacts.
+    /// Makes them each other's peers, each at the forwarder's address, and, where the app has an input for that, each
+    /// other's contacts.
     ///
     /// # Errors
     /// A node refuses.
@@ -98,9 +102,11 @@ impl Stage {
             let control = control(&here.plan.dir)?;
             blocking(move || {
                 control.add_peer(&ticket, friend.name())?;
-                control
-                    .post_input(&ready.app, "befriend", &json!({ "node": node, "name": friend.name() }))
-                    .map(drop)
+                if !control.has_input(&ready.app, BEFRIEND)? {
+                    return Ok(());
+                }
+                let contact = json!({ "node": node, "name": friend.name() });
+                control.post_input(&ready.app, BEFRIEND, &contact).map(drop)
             })
             .await
             .with_context(|| format!("{} does not befriend {}", who.name(), friend.name()))?;
