@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::*;
-use crate::handle::{Control, ControlError, Post, PostError, ViewError};
+use crate::handle::{Control, ControlError, Description, Door, Post, PostError, ViewError};
 use crate::http::limits::{BODY_TIMEOUT, EVENT_KEEP_ALIVE};
 
 /// A node with one app, `log`, whose view `seen` notes what it was asked with and answers it.
@@ -50,6 +50,12 @@ impl Handle for Log {
 
     fn token(&self) -> &str {
         ""
+    }
+
+    fn describe(&self, app: &str) -> Option<Description> {
+        let door = |name: &str| Door { name: name.to_owned(), ..Door::default() };
+        let (inputs, views) = (vec![door("add"), door("hold")], vec![door("seen")]);
+        Some(Description { app: app.to_owned(), inputs, views, ..Description::default() })
     }
 
     fn apps(&self) -> Vec<String> {
