@@ -8,7 +8,7 @@ use crate::clock;
 use crate::log_writer::Append;
 use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
-use node_core::{Control, Core, Effect, FromLink, Input, Out, Post, Reply, ReplyId};
+use node_core::{Control, Core, Effect, Input, Out, Post, Reply, ReplyId};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -210,9 +210,7 @@ impl Owner {
     fn take_event(&mut self, event: Option<FabricEvent>) -> Result<(), String> {
         match event {
             Some(FabricEvent::Link(effect)) => {
-                if let Some(from_link) = FromLink::of(effect) {
-                    self.core.handle(clock::now(), Input::Link(from_link));
-                }
+                self.core.handle(clock::now(), Input::Link(effect));
                 Ok(())
             }
             Some(FabricEvent::Stopped(error)) => Err(error.to_string()),

@@ -5,7 +5,7 @@
 
 use crate::batch::Batch;
 use crate::inbox::Inbox;
-use crate::interface::{Control, ControlError, Effect, FromLink, Input, Out, Reply, ReplyId};
+use crate::interface::{Control, ControlError, Effect, Input, Out, Reply, ReplyId};
 use crate::outbox::{Mark, Outbox};
 use crate::posts::Posts;
 use crate::recovery::Start;
@@ -161,7 +161,7 @@ impl Core {
         match input {
             Input::Post(post) => self.post(post),
             Input::Control { reply, control } => self.control(reply, control),
-            Input::Link(from_link) => self.heard_of_link(from_link),
+            Input::Link(said) => self.heard_of_link(said),
             Input::Synced(synced) => self.synced(synced),
             Input::Time => self.fire_due(),
         }
@@ -211,25 +211,31 @@ impl Core {
         self.peers.get(&node).is_some_and(|row| row.removed)
     }
 
-    fn heard_of_link(&mut self, from_link: FromLink) {
-        match from_link {
-            FromLink::Record { peer, declaration, number, tag, payload } => {
+    fn heard_of_link(&mut self, said: link::Effect) {
+        match said {
+            link::Effect::Record { peer, declaration, number, tag, payload } => {
                 self.record(peer, &declaration, number, tag, &payload);
             }
-            FromLink::Outcome { peer, stream, upto, refusals } => self.outcome(peer, stream, upto, refusals),
-            FromLink::Waiting { peer, stream, number, reason } => {
+            link::Effect::Outcome { peer, stream, upto, refusals } => {
+                self.outcome(peer, stream, upto, refusals)
+            }
+            link::Effect::Waiting { peer, stream, number, reason } => {
                 self.peer_waits(peer, stream, number, reason)
             }
-            FromLink::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
-            FromLink::Forked { peer, stream } => self.forked(peer, stream),
-            FromLink::Card { peer, card } => self.learn_card(peer, &card),
-            FromLink::Address { peer, address } => self.learn_address(peer, address),
-            FromLink::Behind { peer, known } => self.behind(peer, known),
-            FromLink::Peer { node, state } => {
+            link::Effect::Settled { peer, stream, upto } => self.peer_settled(peer, stream, upto),
+            link::Effect::Forked { peer, stream } => self.forked(peer, stream),
+            link::Effect::Card { peer, card } => self.learn_card(peer, &card),
+            link::Effect::Address { peer, address } => self.learn_address(peer, address),
+            link::Effect::Behind { peer, known } => self.behind(peer, known),
+            link::Effect::Misbehaved { peer, fault } => {
+                self.notice(format!("{peer} broke the protocol, and what it sent was ignored: {fault}"));
+            }
+            link::Effect::Peer { node, state } => {
                 self.confirmed |= state == PeerState::Up;
                 self.link_states.insert(node, state);
             }
-            FromLink::Stranger(node) => self.stranger(node),
+            link::Effect::Stranger { node } => self.stranger(node),
+            link::Effect::SaveMemo { .. } | link::Effect::Datagram { .. } => {}
         }
     }
 

@@ -3,10 +3,8 @@
 use crate::release::Released;
 use crate::status::Status;
 use engine::Snapshot;
-use link::{Command, Declaration, PeerState, StreamId};
-use sealing::{Card, NodeId, Tag, Ticket};
-use std::net::SocketAddr;
-use std::sync::Arc;
+use link::Command;
+use sealing::{NodeId, Ticket};
 use store::{Change, Synced};
 
 /// Who is to be answered: a number that the process around the core made up.
@@ -25,8 +23,8 @@ pub enum Input {
         /// What.
         control: Control,
     },
-    /// The link says something.
-    Link(FromLink),
+    /// The link says something. What a driver carries out, memo places and datagrams, is not for the core.
+    Link(link::Effect),
     /// Everything up to this batch is on disk.
     Synced(Synced),
     /// The time of the last [`Effect::WakeAt`] has come.
@@ -66,117 +64,6 @@ pub enum Control {
     Barrier,
     /// What waits and why.
     Status,
-}
-
-/// What the link tells.
-#[derive(Debug)]
-pub enum FromLink {
-    /// A record of a peer's stream.
-    Record {
-        /// Who sent it, proven.
-        peer: NodeId,
-        /// The stream.
-        declaration: Arc<Declaration>,
-        /// Its number.
-        number: u64,
-        /// The tag of the run that made it.
-        tag: Tag,
-        /// What it carries.
-        payload: Vec<u8>,
-    },
-    /// The peer committed everything up to a number.
-    Outcome {
-        /// Who.
-        peer: NodeId,
-        /// Our stream.
-        stream: StreamId,
-        /// Up to this number.
-        upto: u64,
-        /// What its app refused, and why.
-        refusals: Vec<(u64, String)>,
-    },
-    /// The peer cannot take a record yet.
-    Waiting {
-        /// Who.
-        peer: NodeId,
-        /// Our stream.
-        stream: StreamId,
-        /// Which record.
-        number: u64,
-        /// Why.
-        reason: String,
-    },
-    /// The peer forgot its rows up to a number.
-    Settled {
-        /// Who.
-        peer: NodeId,
-        /// Its stream.
-        stream: StreamId,
-        /// Up to this number.
-        upto: u64,
-    },
-    /// The peer says that this node was set back in time.
-    Forked {
-        /// Who.
-        peer: NodeId,
-        /// Our stream.
-        stream: StreamId,
-    },
-    /// The peer's card was fetched.
-    Card {
-        /// Whose.
-        peer: NodeId,
-        /// The card.
-        card: Card,
-    },
-    /// The peer proved to be at another address.
-    Address {
-        /// Whose.
-        peer: NodeId,
-        /// Where.
-        address: SocketAddr,
-    },
-    /// The peer knows of a later start of this node, and said so under a seal.
-    Behind {
-        /// Who.
-        peer: NodeId,
-        /// The counter of that start.
-        known: u64,
-    },
-    /// How the link to a peer is.
-    Peer {
-        /// Whose link.
-        node: NodeId,
-        /// How it is.
-        state: PeerState,
-    },
-    /// A node that is not a peer proved who it is and would talk.
-    Stranger(NodeId),
-}
-
-impl FromLink {
-    /// What the core is told of a link's effect; none for those that a driver carries out.
-    pub fn of(effect: link::Effect) -> Option<FromLink> {
-        Some(match effect {
-            link::Effect::Record { peer, declaration, number, tag, payload } => {
-                FromLink::Record { peer, declaration, number, tag, payload }
-            }
-            link::Effect::Outcome { peer, stream, upto, refusals } => {
-                FromLink::Outcome { peer, stream, upto, refusals }
-            }
-            link::Effect::Waiting { peer, stream, number, reason } => {
-                FromLink::Waiting { peer, stream, number, reason }
-            }
-            link::Effect::Settled { peer, stream, upto } => FromLink::Settled { peer, stream, upto },
-            link::Effect::Forked { peer, stream } => FromLink::Forked { peer, stream },
-            link::Effect::Card { peer, card } => FromLink::Card { peer, card },
-            link::Effect::Address { peer, address } => FromLink::Address { peer, address },
-            link::Effect::Stranger { node } => FromLink::Stranger(node),
-            link::Effect::Peer { node, state } => FromLink::Peer { node, state },
-            link::Effect::Behind { .. } | link::Effect::Misbehaved { .. } => return None,
-            link::Effect::SaveMemo { .. } | link::Effect::Datagram { .. } => return None,
-        })
-    }
 }
 
 /// Something to be done, in order.

@@ -21,7 +21,7 @@ mod status;
 
 pub use crate::core::{Core, PEERS_MAX};
 pub use batch::{BATCH_BYTES_MAX, BATCH_INPUTS_MAX};
-pub use interface::{Control, ControlError, Effect, FromLink, Input, Out, Post, PostError, Reply, ReplyId};
+pub use interface::{Control, ControlError, Effect, Input, Out, Post, PostError, Reply, ReplyId};
 pub use outbox::{OUTBOX_BYTES_MAX, OUTBOX_RECORDS_MAX};
 pub use posts::POSTS_PER_APP_MAX;
 pub use recovery::{Recovery, Source, Start, StartError};

@@ -3,7 +3,7 @@
 use crate::APP;
 use engine::Snapshot;
 use link::{Command, Config, Effect as LinkEffect, Endpoint, Time};
-use node_core::{Control, Core, Effect, FromLink, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start};
+use node_core::{Control, Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start};
 use sealing::{Identity, NodeId, Run, Ticket};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -310,11 +310,7 @@ impl World {
             LinkEffect::Forked { peer, stream } if !self.sets_back => {
                 panic!("seed {}: {peer} says forked {stream:?}", self.seed)
             }
-            effect => {
-                if let Some(from_link) = FromLink::of(effect) {
-                    self.handle(node, Input::Link(from_link));
-                }
-            }
+            effect => self.handle(node, Input::Link(effect)),
         }
     }
 
