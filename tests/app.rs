@@ -157,6 +157,7 @@ fn a_new_app_is_right_laid_out_and_runs() {
     assert!(said.contains("plans.weft is there"), "{said}");
     desk.says(0, &["check", "plans/plans.weft"], "");
     desk.says(0, &["fmt", "--check", "plans/plans.weft"], "");
+    assert_eq!(desk.lines(0, &["test", "--json", "plans/plans.weft"], "")[0]["outcome"], "passed");
     let input = "post write {\"text\":\"milk\"}\npost finish {\"id\":1}\nview count_of stage=done\n";
     let (said, _) = desk.says(0, &["run", "plans/plans.weft"], input);
     assert!(said.ends_with("1\ndone\n1\n"), "{said}");
@@ -190,6 +191,27 @@ fn run_is_a_conversation_through_a_pipe() {
     assert_eq!(said[1..], [json!({ "error": "more than nothing" }), json!({ "view": "total", "value": 0 })]);
     let (_, error) = desk.says(1, &["run", "wrong.weft"], "");
     assert!(error.contains("error[W0011]"), "{error}");
+}
+
+#[test]
+fn test_runs_what_stands_in_apps_and_shows_what_differs() {
+    let tests = "\ntest \"points add up\" {\n  add(\"ann\", 3)\n  expect total == 3\n}\n\
+                 test \"points are lost\" {\n  add(\"ann\", 3)\n  expect total == 4\n}\n";
+    let source = format!("{SCORES}{tests}");
+    let desk = Desk::with(&[("scores.weft", &source), ("wrong.weft", "app a\nview v = totl\n")]);
+    let (said, _) = desk.says(1, &["test", "scores.weft"], "");
+    assert!(said.contains("passed   scores.weft:") && said.contains("FAILED   scores.weft:"), "{said}");
+    assert!(
+        said.contains("left:  3") && said.contains("right: 4") && said.ends_with("1 passed, 1 failed\n"),
+        "{said}"
+    );
+    let said = desk.lines(0, &["test", "scores.weft", "--json", "--filter", "add up"], "");
+    assert_eq!((&said[0]["test"], &said[0]["outcome"]), (&json!("points add up"), &json!("passed")));
+    assert_eq!(said[1], json!({ "passed": 1, "failed": 0, "not_run": 0 }));
+    let said = desk.lines(1, &["test", "scores.weft", "--json", "--filter", "lost"], "");
+    assert_eq!(said[0]["failure"]["left"], "3");
+    let said = desk.lines(1, &["test", "wrong.weft", "--json"], "");
+    assert!(said[0]["error"].as_str().expect("an error").contains("W0011"), "{said:?}");
 }
 
 /// A validator of a part of a document that refers to other parts of it.

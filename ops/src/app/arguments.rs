@@ -21,6 +21,15 @@ With --json one object a line for each file: {\"file\":…,\"changed\":true}, or
 Exit codes: 0 all files have the layout now; 1 one could not be laid out or, with --check, has another layout; 2 the \
 command line is wrong.";
 
+const TEST_HELP: &str = "\
+Nodes of a test are in memory, and its clock moves only by `advance`. A test that needs links to be cut or nodes to die is \
+not run, and says so.
+With --json one object a line: {\"file\":…,\"test\":TITLE,\"line\":…,\"outcome\":\"passed\"}, the outcome being \"passed\", \
+\"failed\" with \"failure\":{\"line\":…,\"message\":…,\"left\":…,\"right\":…}, or \"not_run\" with \"why\"; at last \
+{\"passed\":…,\"failed\":…,\"not_run\":…}.
+
+Exit codes: 0 none failed; 1 one failed, or an app is not right; 2 the command line is wrong.";
+
 const RUN_HELP: &str = "\
 Commands at its prompt, or one a line through a pipe, whose end means quit:
   post INPUT JSON            post to an input; without JSON an empty object
@@ -76,6 +85,16 @@ pub enum AppCommand {
     /// Run an app in memory, post to it and watch its views
     #[command(after_help = RUN_HELP)]
     Run(OneFile),
+    /// Run the tests that stand in apps
+    #[command(after_help = TEST_HELP)]
+    Test {
+        /// The files.
+        #[command(flatten)]
+        files: Files,
+        /// Only tests with this in their titles
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
+    },
     /// Write what an app takes and gives: Markdown, OpenAPI or JSON Schema
     #[command(after_help = EXIT_CODES)]
     Doc {
@@ -120,6 +139,7 @@ impl AppCommand {
         match self {
             AppCommand::Check(Files { json, .. })
             | AppCommand::Fmt { files: Files { json, .. }, .. }
+            | AppCommand::Test { files: Files { json, .. }, .. }
             | AppCommand::Explain { json, .. }
             | AppCommand::New { json, .. }
             | AppCommand::Run(OneFile { json, .. }) => *json,

@@ -54,6 +54,7 @@ fn source(name: &str) -> anyhow::Result<String> {
     }
     let source =
         SOURCE.replacen("app notes", &format!("app {name}"), 1).replace("/notes/", &format!("/{name}/"));
+    let source = source.replace("notes.weft", &format!("{name}.weft"));
     if let Err(wrong) = weft::compile(&source, &format!("{name}.weft")) {
         bail!("{name:?} cannot be the name of an app\n{}", wrong.to_string().trim_end());
     }
@@ -83,7 +84,13 @@ mod tests {
         for name in ["notes", "a", "a_2"] {
             let source = source(name).unwrap();
             assert_eq!(weft::format::format(&source, "new.weft").unwrap(), source);
-            assert_eq!(weft::compile(&source, "new.weft").unwrap().name, name);
+            let module = weft::compile(&source, "new.weft").unwrap();
+            assert_eq!(module.name, name);
+            let results = engine::testing::run(&std::sync::Arc::new(module), &|_| true);
+            assert!(!results.is_empty());
+            for result in results {
+                assert_eq!(result.outcome, engine::testing::Outcome::Passed, "{}", result.name);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod format;
 mod language_server;
 mod position;
 mod run;
+mod test;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ pub fn run(command: AppCommand, output: &mut Output) -> anyhow::Result<ExitCode>
         AppCommand::Explain { code, .. } => explain::run(code.as_deref(), output),
         AppCommand::New { name, dir, .. } => begin::run(&name, &dir, output),
         AppCommand::Run(file) => run::run(&file.file, output),
+        AppCommand::Test { files, filter } => test::run(&files.files, filter.as_deref(), output),
         AppCommand::Doc { file, openapi, json_schema } => document::run(&file, openapi, json_schema, output),
         AppCommand::Lsp => language_server::run(),
     }
