@@ -1,6 +1,7 @@
 //! Programs, what happens to them and what is then seen. The table is `behaviour.txt`: a case is a line `=== name`, a
 //! source, a line `---`, and steps: a line `post name {json}`, `from name {json}` (of the same app's `on name` there),
-//! `view name key=value …`, each followed by a line with what comes of it. A step's answer may end in ` >> name {…}`
+//! `view name key=value …`, `set name json` (a setting), `wait milliseconds` (what is due fires), `restart` (only durable
+//! rows are kept), each followed by a line with what comes of it. A step's answer may end in ` >> name {…}`
 //! for each send. `BLESS=1` writes what comes now; read the difference.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -14,8 +15,40 @@ use std::path::Path;
 use std::sync::Arc;
 use support::{ME, PEER, arguments_of};
 
-fn context() -> Context {
-    Context { now: 1_700_000_000_123, entropy: [7; 32], room: 100 }
+/// Tuesday, 14 November 2023, 22:13:20.123 UTC.
+const BEGINS: i64 = 1_700_000_000_123;
+
+fn context(now: i64) -> Context {
+    Context { now, entropy: [7; 32], room: 100 }
+}
+
+/// Lets time pass: each event that is due, at the time when it is.
+fn wait(app: &mut App, now: &mut i64, milliseconds: i64) -> String {
+    let end = *now + milliseconds;
+    let mut said = Vec::new();
+    while let Some(due) = app.next_due().filter(|due| *due <= end) {
+        *now = due.max(*now);
+        let applied = app.event(Event::Due, &context(*now)).unwrap();
+        let failed = applied.failed.map(|failed| format!(" failed: {failed}")).unwrap_or_default();
+        let rows = applied.deltas.len();
+        said.push(format!("+{} {rows} rows{failed}{}", *now - BEGINS, sends(&applied.sends)));
+    }
+    *now = end;
+    if said.is_empty() { "nothing".into() } else { said.join(", ") }
+}
+
+/// The app as the log has it.
+fn restart(app: &mut App, now: i64) -> String {
+    let rows = app.snapshot().rows();
+    let (ticked, module) = (app.ticked(now), app.snapshot().module().clone());
+    let mut again = App::new(Arc::new(module), ME);
+    for row in &rows {
+        again.restore(row.list, &row.key, row.row.as_deref()).unwrap();
+    }
+    again.resume(ticked);
+    assert_eq!(again.snapshot().rows(), rows, "what was restored is what was kept");
+    *app = again;
+    format!("{} rows", rows.len())
 }
 
 fn sends(sends: &[Send]) -> String {
@@ -26,8 +59,13 @@ fn sends(sends: &[Send]) -> String {
 }
 
 /// Does one step and says what came of it; a failed step must leave the state as it was.
-fn step(app: &mut App, step: &str) -> String {
-    let (verb, rest) = step.split_once(' ').expect("a step has a verb");
+fn step(app: &mut App, now: &mut i64, step: &str) -> String {
+    let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
+    match verb {
+        "wait" => return wait(app, now, rest.parse().expect("milliseconds")),
+        "restart" => return restart(app, *now),
+        _ => {}
+    }
     let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     if verb == "view" {
         let query: Vec<(String, String)> = rest
@@ -38,8 +76,11 @@ fn step(app: &mut App, step: &str) -> String {
             .collect();
         return app
             .snapshot()
-            .view(name, &query, "local", context().now)
+            .view(name, &query, "local", *now)
             .unwrap_or_else(|wrong| format!("error: {wrong}"));
+    }
+    if verb == "set" {
+        return app.set(name, rest).map_or_else(|wrong| format!("error: {wrong}"), |()| "ok".into());
     }
     let before = app.snapshot().rows();
     let bytes;
@@ -51,7 +92,7 @@ fn step(app: &mut App, step: &str) -> String {
         }
         other => panic!("no verb `{other}`"),
     };
-    match app.event(event, &context()) {
+    match app.event(event, &context(*now)) {
         Ok(applied) => format!("{}{}", applied.answer.unwrap_or_else(|| "ok".into()), sends(&applied.sends)),
         Err(wrong) => {
             assert_eq!(app.snapshot().rows(), before, "`{step}` was refused and left a trace");
@@ -72,10 +113,12 @@ fn each_program_does_what_the_table_says() {
         write!(blessed, "=== {name}\n{source}\n---\n").unwrap();
         let module = weft::compile(source, name).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
         let mut app = App::new(Arc::new(module), ME);
+        let mut now = BEGINS;
+        app.resume(now);
         let lines: Vec<&str> = steps.lines().filter(|line| !line.is_empty()).collect();
         let mut at = 0;
         while let Some(line) = lines.get(at) {
-            let said = step(&mut app, line);
+            let said = step(&mut app, &mut now, line);
             let expected = lines.get(at + 1).and_then(|next| next.strip_prefix("  "));
             at += 1 + usize::from(expected.is_some());
             writeln!(blessed, "{line}\n  {said}").unwrap();

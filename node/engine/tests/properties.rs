@@ -54,6 +54,25 @@ on refuse_late(owner: text) {
 on overflow(id: int) { items put Item { id: 77, owner: "x", tags: [] }; total = 9223372036854775807; total += id }
 on hear(number: int, item: Item) from peer { items put item; total = number; require peer != me else "myself" }
 on tell(number: int) { let i = first(i for i in items order by i.owner, i.id desc) else return; send hear(number, i) to me }
+record Mark { owner: text, count: int }
+transient state marks: list of Mark by owner
+every 20 ms { remove p for p in pairs where p.count == 0; if last is i { start later(i.id, i.owner) at now } }
+on timer later(id: int, owner: text) {
+  let i = items[id] else refuse "item {id} is gone"
+  i.note = "late"
+  marks put Mark { owner, count: random(1, 9) }
+  if id % 2 == 0 { start later(id - 1, owner) after 3 ms }
+}
+on plan(id: int, wait: int) { start later(id, "o") after wait * 1 ms; if wait == 3 { cancel later(id - 1, "o") } }
+view by_owner = [
+  { g.key, ids: [i.id for i in g.rows], size: count(g.rows) }
+  for i in items group by i.owner as g where g.key != "" order by count(g.rows) desc
+]
+view counted -> list of Mark {
+  var seen: list of Mark by owner
+  for i in items { let m = seen[i.owner] else seen add Mark { owner: i.owner, count: 0 }; m.count += 1 }
+  return seen
+}
 view owners = [{ i.owner, i.id } for i in items order by i.owner, i.id]
 view of(owner: text) = [i.id for i in items where i.owner == owner]
 view of_slow(owner: text) = [i.id for i in items where contains(i.owner, owner) and i.owner == "{owner}"]
@@ -61,12 +80,21 @@ view mood(mood: Mood, owner: text) = [i.id for i in items where i.mood == mood a
 view everything = { items, pairs, total, last }
 "#;
 
+/// Not an input: what is due by [`LATE`] fires.
+const DUE: &str = "due";
+const LATE: i64 = 60;
+
 fn app() -> App {
     let module = weft::compile(SOURCE, "model.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
-    App::new(Arc::new(module), ME)
+    let mut app = App::new(Arc::new(module), ME);
+    app.resume(0);
+    app
 }
 
 fn post(app: &mut App, name: &str, arguments: &str) -> Result<Applied, EventError> {
+    if name == DUE {
+        return app.event(Event::Due, &Context { now: LATE, entropy: [1; 32], room: 8 });
+    }
     let event = Event::Input { name, arguments: arguments.as_bytes(), by: "local" };
     app.event(event, &Context { now: 5, entropy: [0; 32], room: 8 })
 }
@@ -87,6 +115,8 @@ fn posts() -> impl Strategy<Value = (&'static str, String)> {
         2 => number().prop_map(|id| ("overflow", format!(r#"{{"id":{id}}}"#))),
         1 => number().prop_map(|number| ("tell", format!(r#"{{"number":{number}}}"#))),
         1 => Just(("make", "{}".to_owned())),
+        3 => (number(), number()).prop_map(|(id, wait)| ("plan", format!(r#"{{"id":{id},"wait":{wait}}}"#))),
+        3 => Just((DUE, String::new())),
     ]
 }
 
@@ -185,7 +215,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..60),
         at in 0..80usize,
         byte in any::<u8>(),
-        list in prop_oneof![0..6u32, Just(engine::COUNTERS)],
+        list in prop_oneof![0..6u32, Just(engine::COUNTERS), Just(engine::TIMERS)],
     ) {
         let mut app = app();
         post(&mut app, "make", r#"{"owner":"o","note":"n"}"#).unwrap();

@@ -17,7 +17,8 @@ fn soup() -> impl Strategy<Value = String> {
         "app a\n enum Aa record Bb state on do fn view test { } ( ) [ ] , : ; = == += .x .. + - * / % ? -> \n if then else \
          for in where order by take let var require refuse return remove add put send to is and or not none now me \
          count ( sum first x y z x.y x[y] 1 2.5 3 min \"t\" \"{x}\" \"{\" list of int text Aa Bb break continue from \
-         delivered refused because _ true"
+         delivered refused because _ true timer every setting output transient state test \"t\" expect sent start cancel \
+         after at group as 1.5 5 min node() advance by desc"
             .split(' ')
             .collect::<Vec<_>>(),
     );

@@ -9,7 +9,7 @@ use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Operation, Register};
-use weft::module::{ListKind, SCRATCH};
+use weft::module::{ListKind, SCRATCH, Type};
 
 impl Machine<'_> {
     pub(super) fn on_rows(&mut self, operation: Operation) -> Result<(), Fault> {
@@ -87,7 +87,13 @@ impl Machine<'_> {
             }
             Operation::Setting { out, setting } => {
                 let value = self.state.settings.get(setting as usize).cloned();
-                self.set(out, value.ok_or_else(|| Fault::unproven("a setting"))?);
+                let value = value.ok_or_else(|| Fault::unproven("a setting"))?;
+                let declared = &self.module.settings[setting as usize];
+                if matches!(value, Value::None) && !matches!(declared.kind, Type::Optional(_)) {
+                    let name = &declared.name;
+                    return Err(Fault::Refused(format!("the setting `{name}` has no value on this node")));
+                }
+                self.set(out, value);
             }
             Operation::Start { timer, first, count, time } => {
                 let due = self.word(time)?;

@@ -235,10 +235,21 @@ impl<'c, 'a> Body<'c, 'a> {
                 return true;
             }
         }
-        match self.called(callee, arguments, who, span) {
-            Some(called) => self.act(&called, None).is_some(),
-            None => false,
+        let Some(called) = self.called(callee, arguments, who, span) else { return false };
+        let acted = self.act(&called, None).is_some();
+        if acted || called.node.is_none() {
+            return acted;
         }
+        if self.checker.functions.get(&called.name.text).is_some_and(|one| one.is_view) {
+            let message = "a view does nothing";
+            self.report(
+                Diagnostic::new(Code::NoEffect, span, message)
+                    .help("give what it shows a name, or `expect` something"),
+            );
+        } else {
+            self.nothing_of_node(&called.name);
+        }
+        true
     }
 
     /// What is called: a name, perhaps of a node.
