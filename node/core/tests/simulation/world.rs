@@ -68,6 +68,9 @@ enum Happening {
     Post {
         node: usize,
     },
+    LastWord {
+        node: usize,
+    },
     /// Many at once: more than a window holds.
     Burst {
         node: usize,
@@ -354,6 +357,9 @@ impl World {
             Happening::Wake { node, life } => self.wake(node, life),
             Happening::Due { node, life } => self.due(node, life),
             Happening::Post { node } => self.post(node, None),
+            Happening::LastWord { node } => {
+                (0..NODES).filter(|to| *to != node).for_each(|to| self.post(node, Some(to)));
+            }
             Happening::Burst { node } => {
                 let to = self.chance.below(NODES as u64) as usize;
                 self.reach("burst");
@@ -486,9 +492,7 @@ impl World {
         if self.sets_back {
             // A last word each way: what is missing is named when the sender speaks next.
             for node in 0..NODES {
-                for _ in 0..8 {
-                    self.plan(STORM + CALM / 2, Happening::Post { node });
-                }
+                self.plan(STORM + CALM / 2, Happening::LastWord { node });
             }
             let backup_at = self.chance.below(STORM / 2);
             let set_back_at = backup_at + self.chance.below(STORM - backup_at);
