@@ -1,12 +1,13 @@
 //! What was asked for: parsed purely, so that it is tested without a machine.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use node::Set;
-use sealing::{NodeId, Ticket};
+use sealing::{NodeId, NodeIdError, Ticket};
 
 use crate::app::arguments::AppCommand;
 
@@ -67,7 +68,7 @@ Commands at its prompt, or one a line through a pipe, whose end means quit:
   start ben   start it again, its page at the same address
   status      how both are
   help        this list
-  quit        stop both; the folder is removed unless --dir gave it
+  quit        stop both; the folder and the recording in it are removed unless --dir gave it
 The same goes for ann. Both nodes send to a forwarder that records each datagram in the file DIR/recording: 8 bytes \
 SELVREC1, then for each datagram the time (u64, microseconds since 1970), the direction (u8: 0 from ann to ben, 1 from ben \
 to ann), the length (u32) and the bytes; integers are little-endian. An older recording in DIR is replaced.
@@ -91,10 +92,10 @@ pub struct NodeArguments {
     #[arg(long = "set", value_name = "APP.NAME=JSON", value_parser = set)]
     pub settings: Vec<Set>,
     /// Where HTTP listens; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub http: SocketAddr,
     /// Where other nodes' datagrams come; port 0 takes the one of last time if it is free, else another
-    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0")]
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = address)]
     pub fabric: SocketAddr,
     /// Print one JSON object when ready
     #[arg(long)]
@@ -153,9 +154,52 @@ pub enum PeerCommand {
         /// The folder.
         #[command(flatten)]
         at: At,
-        /// The node, sv1…
-        node: NodeId,
+        /// The node, sv1…, or what it is called here
+        #[arg(value_name = "NODE")]
+        peer: NodeOrName,
     },
+}
+
+/// A peer as a person says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeOrName {
+    /// By its id.
+    Node(NodeId),
+    /// By what it is called here.
+    Name(String),
+}
+
+impl FromStr for NodeOrName {
+    type Err = NodeIdError;
+
+    fn from_str(text: &str) -> Result<Self, NodeIdError> {
+        match text.parse() {
+            Ok(node) => Ok(Self::Node(node)),
+            // What begins as ids do is one that was copied badly.
+            Err(NodeIdError::Prefix(_)) => Ok(Self::Name(text.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An address to listen at; `localhost` is this machine's.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let on_this_machine =
+        text.strip_prefix("localhost:").map(|port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
+    if let Ok(address) = on_this_machine.as_deref().unwrap_or(text).parse() {
+        return Ok(address);
+    }
+    let port = text.rsplit_once(':').map_or(text, |(_, port)| port);
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    Err(match (is_number, port.parse::<u16>()) {
+        (true, Err(_)) => "a port is a number from 0 to 65535, as in 127.0.0.1:8095".to_owned(),
+        (true, Ok(port)) => {
+            format!(
+                "an address is numbers and a port, such as 127.0.0.1:{port} or 0.0.0.0:{port} or [::1]:{port}"
+            )
+        }
+        (false, _) => "an address is numbers and a port, such as 127.0.0.1:8095 or [::1]:8095".to_owned(),
+    })
 }
 
 /// How to run the demo.
@@ -164,7 +208,7 @@ pub struct DemoArguments {
     /// Keep both nodes and the recording in this folder, and go on with what is there
     #[arg(long)]
     pub dir: Option<PathBuf>,
-    /// Another app than the messenger
+    /// Another app than the messenger; if it has an input `befriend(node, name)`, each node's is told of the other
     #[arg(long, value_name = "PATH")]
     pub app: Option<PathBuf>,
     /// Print one JSON object a line
@@ -242,7 +286,10 @@ mod tests {
         );
         check(
             &format!("peer remove --dir d {}", ticket().node),
-            &format!(r#"Peer(Remove {{ at: At {{ dir: "d", json: false }}, node: {:?} }})"#, ticket().node),
+            &format!(
+                r#"Peer(Remove {{ at: At {{ dir: "d", json: false }}, peer: Node({:?}) }})"#,
+                ticket().node
+            ),
         );
         check("app check a.weft b.weft", r#"App(Check(Files { files: ["a.weft", "b.weft"], json: false }))"#);
         check(
@@ -259,6 +306,14 @@ mod tests {
         check("app lsp", "App(Lsp)");
         check("completions bash", "Completions { shell: Bash }");
         check("man d", r#"Man { dir: "d" }"#);
+        check(
+            "peer remove --dir d ben",
+            r#"Peer(Remove { at: At { dir: "d", json: false }, peer: Name("ben") })"#,
+        );
+        check(
+            "node --dir d --app a.weft --http localhost:8095",
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], http: 127.0.0.1:8095, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
+        );
         check("demo", "Demo(DemoArguments { dir: None, app: None, json: false })");
         check(
             "demo --json --dir d --app a.weft",
@@ -279,6 +334,11 @@ mod tests {
         check("node --dir d --app a.weft --set jobs.lease", "expected APP.NAME=JSON");
         check("node --dir d --app a.weft --set jobs.name=ann", "a text stands in quotes");
         check("node --dir d --app a.weft --http localhost", "'localhost' for '--http <ADDR>'");
+        check("node --dir d --app a.weft --http 8095", "such as 127.0.0.1:8095");
+        check("node --dir d --app a.weft --http here:8095", "such as 127.0.0.1:8095");
+        check("node --dir d --app a.weft --http localhost", "such as 127.0.0.1:8095");
+        check("node --dir d --app a.weft --http 127.0.0.1:80000", "from 0 to 65535, as in 127.0.0.1:8095");
+        check("node --dir d --app a.weft --fabric localhost:80000", "from 0 to 65535");
         check("peer add --dir d nonsense", "a ticket begins with \"svt1\"");
         let mut changed = ticket().to_string();
         let last = if changed.ends_with('a') { "b" } else { "a" };

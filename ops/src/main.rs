@@ -3,7 +3,7 @@
 //! `arguments` is what was asked for, parsed without looking at the machine; a module for each subcommand makes it real.
 //! `node` runs a node, `peer` asks a node or its folder, `demo` runs two nodes and what lies between them, `app` is for
 //! writing apps and needs no node, `manual` describes the command itself. `control` is
-//! the way to a running node, `output` the way to whoever asked. Nothing here knows how a node works: what is more than
+//! the way to a running node, `output` the way to whoever asked, `nearby` what a mistyped path likely meant. Nothing here knows how a node works: what is more than
 //! asking and showing belongs to the node. `anyhow` is used here and nowhere else.
 
 mod app;
@@ -11,6 +11,7 @@ mod arguments;
 mod control;
 mod demo;
 mod manual;
+mod nearby;
 mod node;
 mod output;
 mod peer;
@@ -46,8 +47,8 @@ fn run(arguments: Arguments, output: &mut Output) -> anyhow::Result<ExitCode> {
             peer::add(&at.dir, &ticket, &name, output).map(|()| ExitCode::SUCCESS)
         }
         Command::Peer(PeerCommand::List(at)) => peer::list(&at.dir, output).map(|()| ExitCode::SUCCESS),
-        Command::Peer(PeerCommand::Remove { at, node }) => {
-            peer::remove(&at.dir, node, output).map(|()| ExitCode::SUCCESS)
+        Command::Peer(PeerCommand::Remove { at, peer }) => {
+            peer::remove(&at.dir, peer, output).map(|()| ExitCode::SUCCESS)
         }
     }
 }

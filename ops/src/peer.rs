@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use node::offline;
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 
+use crate::arguments::NodeOrName;
 use crate::control::Control;
+use crate::nearby;
 use crate::output::Output;
 
 /// Says who a folder's node is, and its ticket.
@@ -36,6 +38,7 @@ pub fn id(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
 /// # Errors
 /// As [`id`]; the node's own ticket.
 pub fn add(dir: &Path, ticket: &Ticket, name: &str, output: &mut Output) -> anyhow::Result<()> {
+    must_be_a_nodes(dir)?;
     match Control::of(dir)? {
         Some(control) => control.add_peer(ticket, name)?,
         None => offline::add_peer(dir, ticket.clone(), name.to_owned())?,
@@ -51,8 +54,13 @@ pub fn add(dir: &Path, ticket: &Ticket, name: &str, output: &mut Output) -> anyh
 /// Removes a peer.
 ///
 /// # Errors
-/// As [`id`]; the node is no peer.
-pub fn remove(dir: &Path, node: NodeId, output: &mut Output) -> anyhow::Result<()> {
+/// As [`id`]; the node is no peer, or no single one has that name.
+pub fn remove(dir: &Path, peer: NodeOrName, output: &mut Output) -> anyhow::Result<()> {
+    must_be_a_nodes(dir)?;
+    let node = match peer {
+        NodeOrName::Node(node) => node,
+        NodeOrName::Name(name) => named(&name, &peers(dir)?)?,
+    };
     match Control::of(dir)? {
         Some(control) => control.remove_peer(node)?,
         None => offline::remove_peer(dir, node)?,
@@ -65,10 +73,8 @@ pub fn remove(dir: &Path, node: NodeId, output: &mut Output) -> anyhow::Result<(
 /// # Errors
 /// As [`id`].
 pub fn list(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
-    let peers = match Control::of(dir)? {
-        Some(control) => control.peers()?,
-        None => offline::status(dir)?["peers"].take(),
-    };
+    must_be_a_nodes(dir)?;
+    let peers = peers(dir)?;
     output.say(|| peers_for_people(&peers), || json!({ "peers": peers }))
 }
 
@@ -77,11 +83,86 @@ pub fn list(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
 /// # Errors
 /// As [`id`].
 pub fn status(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
+    must_be_a_nodes(dir)?;
     let (running, status) = match Control::of(dir)? {
         Some(control) => (true, control.status()?),
         None => (false, offline::status(dir)?),
     };
     output.say(|| status_for_people(running, &status), || json!({ "running": running, "status": status }))
+}
+
+/// Asking about a folder makes none: a mistyped path is told.
+fn must_be_a_nodes(dir: &Path) -> anyhow::Result<()> {
+    // A folder that may not be looked into is told of where it is opened.
+    let is_a_nodes = |dir: &Path| dir.join("identity").try_exists().unwrap_or(true);
+    if is_a_nodes(dir) {
+        return Ok(());
+    }
+    let shown = dir.display();
+    match nearby::meant(dir, is_a_nodes) {
+        Some(near) => bail!("{shown} is no node's folder; did you mean {}?", near.display()),
+        None => bail!("{shown} is no node's folder; selvedge id --dir DIR and selvedge node make one"),
+    }
+}
+
+fn peers(dir: &Path) -> anyhow::Result<Value> {
+    match Control::of(dir)? {
+        Some(control) => control.peers(),
+        None => Ok(offline::status(dir)?["peers"].take()),
+    }
+}
+
+/// The one peer of a name.
+fn named(name: &str, peers: &Value) -> anyhow::Result<NodeId> {
+    let peers = peers.as_array().map_or(&[][..], Vec::as_slice);
+    let ids: Vec<&str> =
+        peers.iter().filter(|peer| text(peer, "name") == name).map(|peer| text(peer, "node")).collect();
+    match ids[..] {
+        [id] => id.parse().with_context(|| format!("the node says a peer that is none: {id}")),
+        [] => {
+            let names: Vec<&str> =
+                peers.iter().map(|peer| text(peer, "name")).filter(|name| !name.is_empty()).collect();
+            let there = match names[..] {
+                [] => "none has a name; remove it by its id, sv1…, which selvedge peer list shows".to_owned(),
+                _ => format!("there are: {}", names.join(", ")),
+            };
+            match node::suggest(name, names) {
+                Some(near) => bail!("no peer is called {name}; {there}; did you mean {near}?"),
+                None => bail!("no peer is called {name}; {there}"),
+            }
+        }
+        _ => bail!("{} peers are called {name}; say which by its id: {}", ids.len(), ids.join(" or ")),
+    }
+}
+
+/// What nodes are called in a status, for lines that people read.
+struct Names<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Names<'a> {
+    fn of(status: &'a Value) -> Self {
+        Self(items(status, "peers").iter().map(|peer| (text(peer, "node"), text(peer, "name"))).collect())
+    }
+
+    /// A node's name beside its id, which is shortened: whoever needs all of it finds it at the peer.
+    fn show(&self, node: &str) -> String {
+        const CHARACTERS_SHOWN: usize = 11;
+        let short = match node.char_indices().nth(CHARACTERS_SHOWN) {
+            Some((end, _)) => format!("{}…", &node[..end]),
+            None => node.to_owned(),
+        };
+        match self.0.iter().find(|(id, name)| *id == node && !name.is_empty()) {
+            Some((_, name)) => format!("{name} ({short})"),
+            None => short,
+        }
+    }
+
+    /// A text in which peers are shown by their names.
+    fn within(&self, text: &str) -> String {
+        self.0
+            .iter()
+            .filter(|(node, _)| !node.is_empty())
+            .fold(text.to_owned(), |text, (node, _)| text.replace(node, &self.show(node)))
+    }
 }
 
 /// A field as text; empty where it is not there.
@@ -111,27 +192,36 @@ fn peer_for_people(peer: &Value) -> String {
     format!("{name}  {}  {}  {}", text(peer, "node"), text(peer, "link"), addresses.join(" "))
 }
 
+/// What a status says of a link on which the other side answers.
+const LINK_UP: &str = "up";
+
 /// How a node is, in lines; what has nothing to tell is left out.
 pub fn status_for_people(running: bool, status: &Value) -> String {
     let mut lines =
         vec![format!("{}  {}", if running { "running" } else { "not running" }, text(status, "node"))];
+    let names = Names::of(status);
     for peer in items(status, "peers") {
         lines.push(format!("peer     {}", peer_for_people(peer)));
     }
     for stream in items(status, "sending") {
+        let peer = text(stream, "peer");
+        let is_up = |other: &&Value| text(other, "node") == peer && text(other, "link") == LINK_UP;
         let why = match text(stream, "why") {
+            "" if items(status, "peers").iter().any(|other| is_up(&other)) => {
+                ": on its way, not answered yet".to_owned()
+            }
             "" => String::new(),
-            why => format!(": {why}"),
+            why => format!(": {}", names.within(why)),
         };
         lines.push(format!(
             "waiting  {} from {} for {}{why}",
             stream["unsettled"],
             text(stream, "from_app"),
-            text(stream, "peer")
+            names.show(peer)
         ));
     }
     for stream in items(status, "receiving") {
-        let about = format!("{} of {}", text(stream, "from_app"), text(stream, "peer"));
+        let about = format!("{} of {}", text(stream, "from_app"), names.show(text(stream, "peer")));
         for refusal in items(stream, "refusals") {
             lines.push(format!(
                 "refused  number {} from {about}: {}",
@@ -153,10 +243,10 @@ pub fn status_for_people(running: bool, status: &Value) -> String {
         }
     }
     for stranger in items(status, "strangers").iter().filter_map(Value::as_str) {
-        lines.push(format!("stranger {stranger} would talk, and is not a peer"));
+        lines.push(format!("stranger {} would talk, and is not a peer", names.show(stranger)));
     }
     for notice in items(status, "notices").iter().filter_map(Value::as_str) {
-        lines.push(format!("notice   {notice}"));
+        lines.push(format!("notice   {}", names.within(notice)));
     }
     lines.join("\n")
 }
@@ -187,6 +277,49 @@ stranger sv1eve would talk, and is not a peer
 notice   the log was cut";
         assert_eq!(status_for_people(true, &status), expected);
         assert_eq!(status_for_people(false, &json!({"node": "sv1ann"})), "not running  sv1ann");
+    }
+
+    #[test]
+    fn peers_are_shown_by_their_names_and_what_is_on_its_way_as_such() {
+        let ben = NodeId([2; 32]).to_string();
+        let status = json!({
+            "node": "sv1ann",
+            "peers": [{"node": ben, "name": "Ben", "link": "up", "addresses": []}],
+            "sending": [{"peer": ben, "from_app": "messenger", "unsettled": 1, "why": null}],
+            "receiving": [{"peer": ben, "from_app": "messenger", "gaps": [[3, 4]], "forked": true}],
+            "strangers": [NodeId([3; 32]).to_string()],
+            "notices": [format!("{ben} was set back")],
+        });
+        let (short, stranger) = (&ben[..11], &NodeId([3; 32]).to_string()[..11]);
+        let expected = format!(
+            "\
+running  sv1ann
+peer     Ben  {ben}  up  \n\
+waiting  1 from messenger for Ben ({short}…): on its way, not answered yet
+lost     numbers 3 to 4 from messenger of Ben ({short}…): this node was set back in time
+forked   messenger of Ben ({short}…): that node was set back in time
+stranger {stranger}… would talk, and is not a peer
+notice   Ben ({short}…) was set back"
+        );
+        assert_eq!(status_for_people(true, &status), expected);
+    }
+
+    #[test]
+    fn a_name_is_one_peers_alone() {
+        let [ben, eve, bob] = [2, 3, 4].map(|byte| NodeId([byte; 32]));
+        let peer = |node: NodeId, name: &str| json!({ "node": node.to_string(), "name": name });
+        let peers = json!([peer(ben, "Ben"), peer(eve, "Bob"), peer(bob, "Bob")]);
+        let check = |name: &str, peers: &Value, expected: Result<NodeId, &str>| {
+            let found = named(name, peers).map_err(|error| error.to_string());
+            assert_eq!(found, expected.map_err(str::to_owned), "{name}");
+        };
+        check("Ben", &peers, Ok(ben));
+        let both = format!("2 peers are called Bob; say which by its id: {eve} or {bob}");
+        check("Bob", &peers, Err(&both));
+        check("Bem", &peers, Err("no peer is called Bem; there are: Ben, Bob, Bob; did you mean Ben?"));
+        let unnamed =
+            "no peer is called x; none has a name; remove it by its id, sv1…, which selvedge peer list shows";
+        check("x", &json!([peer(ben, "")]), Err(unnamed));
     }
 
     #[test]
