@@ -45,7 +45,11 @@ impl RunningNode {
             "127.0.0.1:0",
             "--json",
         ];
-        let mut child = selvedge(folder, &arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        RunningNode::of(selvedge(folder, &arguments))
+    }
+
+    fn of(mut command: Command) -> RunningNode {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
         output.read_line(&mut line).expect("it prints text");
@@ -84,16 +88,24 @@ fn what_cannot_start_says_what_and_what_to_do() {
     let taken_http = taken.local_addr().expect("it is bound").to_string();
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let taken_fabric = taken.local_addr().expect("it is bound").to_string();
-    std::fs::create_dir(folder.path().join("open")).expect("a folder");
-    let loose = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path().join("open"), loose).expect("its mode is set");
+    for (dir, file) in [("open", "lock"), ("full", "letter")] {
+        std::fs::create_dir(folder.path().join(dir)).expect("a folder");
+        std::fs::write(folder.path().join(dir).join(file), "").expect("it is written");
+        let loose = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path().join(dir), loose).expect("its mode is set");
+    }
 
     // Arguments, exit code, words of the message.
     let table: &[(&[&str], i32, &[&str])] = &[
         (
-            &["node", "--dir", "new", "--app", "none.weft", "--http", "127.0.0.1:0"],
+            &["node", "--dir", "new", "--app", "elsewhere.weft", "--http", "127.0.0.1:0"],
             1,
-            &["none.weft", "No such file"],
+            &["elsewhere.weft", "No such file", "--app"],
+        ),
+        (
+            &["node", "--dir", "new", "--app", "notse.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["No such file", "did you mean notes.weft?"],
         ),
         (&["node", "--dir", "new", "--app", "bytes.weft", "--http", "127.0.0.1:0"], 1, &["bytes.weft"]),
         (
@@ -121,7 +133,17 @@ fn what_cannot_start_says_what_and_what_to_do() {
             1,
             &[&taken_fabric, "--fabric"],
         ),
-        (&["node", "--dir", "a file", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["a file"]),
+        (
+            &["node", "--dir", "a file", "--app", "notes.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["a file is a file, not a folder"],
+        ),
+        (
+            &["node", "--dir", "full", "--app", "notes.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["full is not empty and no node's folder"],
+        ),
+        (&["id", "--dir", "no/such/deep"], 1, &["there is no folder no/such"]),
         (&["node", "--dir", "a file/x", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["a file/x"]),
         (&["node", "--dir", "open", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["chmod"]),
         (
@@ -129,7 +151,11 @@ fn what_cannot_start_says_what_and_what_to_do() {
             1,
             &["twice"],
         ),
-        (&["node", "--dir", "new", "--app", "notes.weft", "--http", "nowhere"], 2, &["nowhere"]),
+        (
+            &["node", "--dir", "new", "--app", "notes.weft", "--http", "nowhere"],
+            2,
+            &["nowhere", "127.0.0.1:8095"],
+        ),
         (&["node", "--app", "notes.weft"], 2, &["--dir"]),
         (&["peer", "add", "--dir", "new", "svt1nonsense"], 2, &["ticket"]),
         (&["peer", "remove", "--dir", "new", "sv1nonsense"], 2, &["node"]),
@@ -144,6 +170,66 @@ fn what_cannot_start_says_what_and_what_to_do() {
         }
         assert!(!error.contains("panicked"), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn asking_about_a_folder_makes_none() {
+    let folder = workplace();
+    assert!(output(folder.path(), &["id", "--dir", "./ann"]).status.success());
+    let ben = output(folder.path(), &["id", "--dir", "ben", "--json"]);
+    let ben: Value = serde_json::from_slice(&ben.stdout).expect("a line of JSON");
+    let ticket = ben["ticket"].as_str().expect("the line has the ticket");
+    let node = ben["node"].as_str().expect("the line has the node");
+    for arguments in [
+        &["status", "--dir", "./annn"][..],
+        &["peer", "list", "--dir", "./annn"],
+        &["peer", "add", "--dir", "./annn", ticket],
+        &["peer", "remove", "--dir", "./annn", node],
+        &["peer", "remove", "--dir", "./annn", "Ben"],
+    ] {
+        let output = output(folder.path(), arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains("./annn is no node's folder; did you mean ./ann?"), "{arguments:?}: {error}");
+        assert!(!folder.path().join("annn").exists(), "{arguments:?}");
+    }
+    let elsewhere = output(folder.path(), &["status", "--dir", "elsewhere"]);
+    let error = String::from_utf8_lossy(&elsewhere.stderr);
+    assert!(error.contains("elsewhere is no node's folder; selvedge id"), "{error}");
+
+    // A peer is removed by what it is called, where only one is called that.
+    assert!(
+        output(folder.path(), &["peer", "add", "--dir", "ann", ticket, "--name", "Ben"]).status.success()
+    );
+    let wrong = output(folder.path(), &["peer", "remove", "--dir", "ann", "Bem"]);
+    let error = String::from_utf8_lossy(&wrong.stderr);
+    assert!(wrong.status.code() == Some(1) && error.contains("did you mean Ben?"), "{error}");
+    let removed = output(folder.path(), &["peer", "remove", "--dir", "ann", "Ben", "--json"]);
+    assert_eq!(String::from_utf8_lossy(&removed.stdout), format!("{{\"removed\":\"{node}\"}}\n"));
+
+    std::fs::write(folder.path().join("ben/identity"), "").expect("it is written");
+    let emptied = output(folder.path(), &["id", "--dir", "ben"]);
+    let error = String::from_utf8_lossy(&emptied.stderr);
+    assert!(emptied.status.code() == Some(1) && error.contains("identity: it is empty"), "{error}");
+}
+
+#[test]
+fn whoever_posted_to_a_node_whose_disk_is_full_is_told_that_the_outcome_is_not_known() {
+    let folder = workplace();
+    // Room for the log's first segment of 1 MiB (2048 blocks) and not for the next one of twice that.
+    let script = "trap '' XFSZ; ulimit -f 3000; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_selvedge"), "node", "--dir", "node", "--json"]);
+    command.args(["--app", "notes.weft", "--http", "127.0.0.1:0", "--fabric", "127.0.0.1:0"]);
+    command.current_dir(folder.path()).stdin(Stdio::null());
+    let mut node = RunningNode::of(command);
+    let http = node.http();
+    let text = "x".repeat(300_000);
+    let mut answers = (0..8).map(|_| http.post("/notes/note", &json!({ "text": text }), None));
+    let last = answers.find(|answer| !matches!(answer, Ok((200, _))));
+    let (status, answer) = last.expect("the disk is full").expect("the last post is answered");
+    assert_eq!((status, &answer["error"]["code"]), (500, &json!("unknown")), "{answer}");
+    assert_eq!(node.child.wait().expect("it is a child of this process").code(), Some(70));
 }
 
 #[test]
@@ -314,6 +400,20 @@ fn noise_and_strangers_change_nothing_and_are_shown() {
     let heard =
         ben.get(&format!("/messenger/conversation?peer={}", stranger.http().id)).expect("the view answers");
     assert_eq!(heard, json!([]));
+    assert!(demo.end().success());
+}
+
+#[test]
+fn the_demo_runs_an_app_that_befriends_nobody() {
+    let folder = workplace();
+    let app = folder.path().join("notes.weft");
+    let demo = Demo::start(&["--app", app.to_str().expect("the path is text")]);
+    for name in ["ann", "ben"] {
+        let page = demo.node(name).get("/notes/").expect("the address that is printed leads somewhere");
+        assert_eq!(page["inputs"][0]["name"], "note", "{page}");
+        let about = &demo.ready[name];
+        assert!(about["page"].as_str().is_some_and(|page| page.ends_with("/notes/")), "{about}");
+    }
     assert!(demo.end().success());
 }
 

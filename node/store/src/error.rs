@@ -68,6 +68,36 @@ pub enum StoreError {
         /// The unsynced frame.
         sequence: u64,
     },
+    /// The folder's path is a file's.
+    #[error("{path} is a file, not a folder: name a new or empty folder")]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A folder that holds something and was never opened by this program.
+    #[error("{folder} is not empty and no node's folder: name a new or empty one")]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder in which the folder would be is not there.
+    #[error(
+        "cannot make the folder {folder}: there is no folder {parent}. Make that one first, or name another"
+    )]
+    NoParent {
+        /// The folder.
+        folder: PathBuf,
+        /// Where it would be.
+        parent: PathBuf,
+    },
+    /// The folder cannot be made.
+    #[error("cannot make the folder {folder}: {source}. Name one in a folder that you may write to")]
+    CannotMake {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// Another process owns the folder.
     #[error("{folder} is in use by {}; stop it first", match pid { Some(pid) => format!("process {pid}"), None => "another process".to_owned() })]
     Locked {

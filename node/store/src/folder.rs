@@ -1,6 +1,7 @@
 //! The real medium: a folder that one process owns.
 //!
-//! The folder is 0700 and its files are 0600; looser ones are refused, since what lies there is private. The file `lock` is
+//! The folder is 0700 and its files are 0600; looser ones are refused, since what lies there is private. Only a new or
+//! empty folder is taken for a new one; a folder with the file `lock` in it was taken before. The file `lock` is
 //! locked while the folder is open and holds the owner's process number, for people.
 
 use std::collections::HashMap;
@@ -24,22 +25,27 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder, made with mode 0700 if it is not there, and locks it.
+    /// Opens a folder, made with mode 0700 if it is not there, and locks it. Its parent must be there. An empty one that
+    /// others may use is closed to them.
     ///
     /// # Errors
     ///
     /// [`StoreError::Locked`] if another process owns it, [`StoreError::Permissions`] if others may use it or a file in
-    /// it, [`StoreError::Io`] if it cannot be made or read.
+    /// it, [`StoreError::Occupied`] if it holds something else, [`StoreError::NotAFolder`], [`StoreError::NoParent`],
+    /// [`StoreError::CannotMake`], [`StoreError::Io`] if it cannot be read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let shown = path.display().to_string();
-        if !path.exists() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(path)
-                .map_err(StoreError::io("make the folder", &shown))?;
+        match fs::metadata(path) {
+            Ok(metadata) if !metadata.is_dir() => {
+                return Err(StoreError::NotAFolder { path: path.to_owned() });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => make(path)?,
+            Ok(_) | Err(_) => {}
         }
         let path = path.canonicalize().map_err(StoreError::io("open the folder", &shown))?;
+        if !path.join(LOCK).exists() {
+            take_if_empty(&path, &shown)?;
+        }
         check_permissions(&path, &path)?;
         let lock = lock(&path)?;
         for entry in fs::read_dir(&path).map_err(StoreError::io("list", &shown))? {
@@ -94,6 +100,31 @@ impl Folder {
         }
         Ok(self.path.join(name))
     }
+}
+
+/// Makes the folder, and not those it would be in: a path that was mistyped makes nothing.
+fn make(path: &Path) -> Result<(), StoreError> {
+    let folder = path.to_owned();
+    DirBuilder::new().mode(0o700).create(path).map_err(|source| match path.parent() {
+        Some(parent) if source.kind() == io::ErrorKind::NotFound => {
+            StoreError::NoParent { folder, parent: parent.to_owned() }
+        }
+        _ => StoreError::CannotMake { folder, source },
+    })
+}
+
+/// A folder in which this program never was must be empty; then it is closed to others.
+fn take_if_empty(path: &Path, shown: &str) -> Result<(), StoreError> {
+    let mut entries = fs::read_dir(path).map_err(StoreError::io("list", shown))?;
+    if entries.next().is_some() {
+        return Err(StoreError::Occupied { folder: path.to_owned() });
+    }
+    let permissions = fs::metadata(path).map_err(StoreError::io("look at", shown))?.permissions();
+    if permissions.mode() & 0o077 != 0 {
+        // Another user's folder stays as it is, and is refused for that.
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    }
+    Ok(())
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {

@@ -22,7 +22,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_log_on_a_disk_is_there_again() {
     let parent = tempfile::tempdir().unwrap();
-    let path = parent.path().join("new/node");
+    let path = parent.path().join("node");
     for run in 1..4_u8 {
         let mut replayed = Vec::new();
         let folder = Folder::open(&path).unwrap();
@@ -62,11 +62,39 @@ fn what_is_no_folder_and_names_that_are_no_names_are_refused() {
     let file = parent.path().join("file");
     fs::write(&file, "x").unwrap();
     set_mode(&file, 0o600);
-    assert!(matches!(Folder::open(&file), Err(StoreError::Io { .. })));
+    let error = Folder::open(&file).unwrap_err();
+    assert!(error.to_string().contains("file is a file, not a folder"), "{error}");
     assert!(matches!(Folder::open(&file.join("below")), Err(StoreError::Io { .. })));
     let mut folder = Folder::open(&parent.path().join("node")).unwrap();
     for name in ["", ".", "..", "a/b", "../file", "lock"] {
         assert!(folder.create(name).is_err(), "{name:?}");
     }
     assert_eq!(folder.list().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn only_a_new_or_empty_folder_is_taken() {
+    let parent = tempfile::tempdir().unwrap();
+    let missing = parent.path().join("missing");
+    let error = Folder::open(&missing.join("node")).unwrap_err();
+    assert!(matches!(&error, StoreError::NoParent { parent, .. } if *parent == missing), "{error}");
+    assert!(!missing.exists());
+
+    let empty = parent.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    set_mode(&empty, 0o755);
+    drop(Folder::open(&empty).unwrap());
+    assert_eq!(mode(&empty), 0o700);
+
+    let home = parent.path().join("home");
+    fs::create_dir(&home).unwrap();
+    fs::write(home.join("letter"), "x").unwrap();
+    for loose in [0o755, 0o700] {
+        set_mode(&home, loose);
+        let error = Folder::open(&home).unwrap_err();
+        assert!(
+            error.to_string().ends_with("home is not empty and no node's folder: name a new or empty one")
+        );
+        assert_eq!((mode(&home), fs::read_dir(&home).unwrap().count()), (loose, 1));
+    }
 }

@@ -126,8 +126,9 @@ async fn play(
     let recording = Recording::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let program = std::env::current_exe().context("this program does not know where it is")?;
     let mut stage = Stage::new(&program, place.path(), &app, Forwarder::start(recording).await?, path);
+    let kept = place.fresh.is_none();
     let played = tokio::select! {
-        played = acts(&mut stage, output) => played,
+        played = acts(&mut stage, kept, output) => played,
         () = stop.asked() => Ok(()),
         Ok(()) = abandoned => Err(anyhow::anyhow!("nobody reads standard output any more")),
     };
@@ -138,13 +139,22 @@ async fn play(
     played.and(cleared)
 }
 
-async fn acts(stage: &mut Stage, output: &mut Output) -> anyhow::Result<()> {
+async fn acts(stage: &mut Stage, kept: bool, output: &mut Output) -> anyhow::Result<()> {
     for who in Who::BOTH {
         stage.start(who).await?;
     }
     stage.befriend().await?;
     output.say(|| opening_for_people(stage), || opening_for_programs(stage))?;
-    converse(stage, &mut prompt::lines()?, output).await
+    converse(stage, kept, &mut prompt::lines()?, output).await
+}
+
+fn stopping(stage: &Stage, kept: bool) -> String {
+    match kept {
+        true => format!("stopping both; {} is kept", stage.recording().display()),
+        false => {
+            "stopping both; the recording goes with the temporary folder, --dir DIR keeps both".to_owned()
+        }
+    }
 }
 
 fn opening_for_people(stage: &Stage) -> String {
@@ -168,6 +178,7 @@ fn opening_for_programs(stage: &Stage) -> Value {
 
 async fn converse(
     stage: &mut Stage,
+    kept: bool,
     lines: &mut mpsc::Receiver<String>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
@@ -190,7 +201,7 @@ async fn converse(
         let Some(line) = line else { return Ok(()) };
         match prompt::parse(&line) {
             Ok(Command::Quit) => {
-                return output.say(|| "stopping both".to_owned(), || json!({ "quit": true }));
+                return output.say(|| stopping(stage, kept), || json!({ "quit": true }));
             }
             Ok(command) => {
                 if let Err(error) = carry_out(stage, command, output).await? {
@@ -264,7 +275,7 @@ mod tests {
         assert!(!path.exists());
 
         let parent = tempfile::tempdir().unwrap();
-        let dir = parent.path().join("a/b");
+        let dir = parent.path().join("a");
         let kept = Place::make(Some(dir.clone())).unwrap();
         let error = Place::make(Some(dir.clone())).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
