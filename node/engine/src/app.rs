@@ -1,5 +1,7 @@
 //! One app: its module and its state.
 
+mod timers;
+
 use crate::arguments;
 use crate::budget::{EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
 use crate::codec::{self, Reader};
@@ -8,8 +10,7 @@ use crate::event::{
 };
 use crate::json;
 use crate::machine::{Machine, Sent};
-use crate::state::{COUNTERS, Key, List, Row, State, TIMERS, read_timer_key};
-use crate::text;
+use crate::state::{COUNTERS, Key, List, Row, State, TIMERS};
 use sealing::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,23 +73,6 @@ impl App {
         if let Some(place) = Arc::make_mut(&mut self.state.settings).get_mut(setting) {
             *place = value;
         }
-    }
-
-    /// From now on `every` fires, for what it missed since `ticked` (milliseconds since 1970 UTC) once and at once.
-    pub fn resume(&mut self, ticked: i64) {
-        self.ticks = self.module.everies.iter().map(|every| Some(next_tick(every.period, ticked))).collect();
-    }
-
-    /// When the first timer or `every` is due, in milliseconds since 1970 UTC; [`Event::Due`] fires it.
-    pub fn next_due(&self) -> Option<i64> {
-        let timer = self.state.timers.first().map(|(due, _)| *due);
-        timer.into_iter().chain(self.ticks.iter().flatten().copied()).min()
-    }
-
-    /// Up to when every `every` has fired, as far as is known at `now`: what [`App::resume`] is given after a restart.
-    pub fn ticked(&self, now: i64) -> i64 {
-        let first = self.ticks.iter().flatten().copied().min();
-        first.map_or(now, |first| now.min(first.saturating_sub(1)))
     }
 
     /// The module that runs.
@@ -168,26 +152,6 @@ impl App {
         Ok(())
     }
 
-    fn restore_timer(&mut self, key: &[u8], row: Option<&[u8]>) -> Result<(), RestoreError> {
-        let wrong = |message: &str| RestoreError::Row { list: "timers".into(), message: message.into() };
-        if read_timer_key(key).is_none() {
-            return Err(wrong("its key is no timer's name and arguments"));
-        }
-        let due = match row {
-            Some(row) => {
-                let mut reader = Reader::new(row);
-                let word = reader.word().map_err(|error| wrong(error.0))?;
-                if !reader.is_empty() {
-                    return Err(wrong("bytes follow the time"));
-                }
-                Some(word)
-            }
-            None => None,
-        };
-        self.state.timers.set(&key.into(), due);
-        Ok(())
-    }
-
     /// Applies one event, whole or not at all.
     ///
     /// # Errors
@@ -201,76 +165,6 @@ impl App {
         let (applied, state) = self.run(&work, self.state.clone(), BTreeSet::new(), context)?;
         self.state = state;
         Ok(applied)
-    }
-
-    /// Fires the first timer or `every` that is due by now.
-    fn due(&mut self, context: &Context) -> Result<Applied, EventError> {
-        let module = Arc::clone(&self.module);
-        let Some(due) = self.next_due().filter(|due| *due <= context.now) else {
-            return Ok(Applied::default());
-        };
-        match self.state.timers.first().filter(|(first, _)| *first == due).map(|(_, key)| Arc::clone(key)) {
-            Some(key) => self.fire(&key, &module, context),
-            None => self.tick(due, &module, context),
-        }
-    }
-
-    /// A timer fires: it is not pending any more, whatever its handler does.
-    fn fire(&mut self, key: &Key, module: &Module, context: &Context) -> Result<Applied, EventError> {
-        let mut state = self.state.clone();
-        state.timers.set(key, None);
-        let touched = BTreeSet::from([(TIMERS, Arc::clone(key))]);
-        let (name, arguments) = read_timer_key(key).unwrap_or_default();
-        let timer = module.timers.iter().find(|timer| timer.name == name);
-        let arguments = match timer {
-            Some(timer) => arguments::decode(arguments, &timer.fields, module),
-            None => Err("the app has no such timer any more".to_owned()),
-        };
-        let outcome = match (timer, arguments) {
-            (Some(timer), Ok(arguments)) => {
-                let work = Work { function: timer.function, arguments, answer: None };
-                self.run(&work, state.clone(), touched.clone(), context)
-            }
-            (_, Err(message)) => Err(EventError::Shape { message }),
-            (None, Ok(_)) => Ok((Applied::default(), state.clone())),
-        };
-        let (applied, state) = match outcome {
-            Ok(done) => done,
-            // There will be room: it stays pending until then.
-            Err(error @ EventError::NoRoom { .. }) => return Err(error),
-            Err(error) => {
-                let mut left = EVENT_BYTES_MAX;
-                let deltas = deltas(&self.state, &state, &touched, module, &mut left)?;
-                let failed = Some(format!("timer `{name}`: {error}"));
-                (Applied { deltas, failed, ..Applied::default() }, state)
-            }
-        };
-        self.state = state;
-        Ok(applied)
-    }
-
-    /// An `every` fires, once for all that it missed.
-    fn tick(&mut self, due: i64, module: &Module, context: &Context) -> Result<Applied, EventError> {
-        let Some(at) = self.ticks.iter().position(|tick| *tick == Some(due)) else {
-            return Ok(Applied::default());
-        };
-        let every = module.everies[at];
-        let work = Work { function: every.function, arguments: Vec::new(), answer: None };
-        let outcome = self.run(&work, self.state.clone(), BTreeSet::new(), context);
-        if let Err(error @ EventError::NoRoom { .. }) = outcome {
-            return Err(error);
-        }
-        self.ticks[at] = Some(next_tick(every.period, context.now));
-        match outcome {
-            Ok((applied, state)) => {
-                self.state = state;
-                Ok(applied)
-            }
-            Err(error) => {
-                let failed = Some(format!("every {}: {error}", text::duration(every.period)));
-                Ok(Applied { failed, ..Applied::default() })
-            }
-        }
     }
 
     /// Runs code from a state to another one, and says what that comes to.
@@ -593,9 +487,4 @@ fn send(sent: &Sent, module: &Module) -> Result<Sending, EventError> {
     let arguments = arguments::encode(&sent.arguments, &output.fields, module, SEND_BYTES_MAX)
         .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })?;
     Ok(Sending::Node(Send { output: output.name.clone(), arguments, to: NodeId(**to), app }))
-}
-
-/// The first multiple of a period after a time.
-fn next_tick(period: i64, after: i64) -> i64 {
-    after.div_euclid(period).saturating_add(1).saturating_mul(period)
 }

@@ -1,8 +1,9 @@
 //! Runs register code over a state, within a budget.
 //!
 //! What each operation costs: one operation; `Join`, `MakeRecord`, texts, shared lists and answers also their bytes
-//! (one operation for sixteen); comparisons of whole values one for each part; sorting n values n times log2 n; a call
-//! one for every eight registers. Bytes made are never given back: the budget is a sum, not a peak.
+//! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n
+//! times log2 n; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
+//! arguments' bytes. Bytes made are never given back: the budget is a sum, not a peak.
 //!
 //! Calls do not use the stack of the thread: frames are kept in a list, and calls among functions are acyclic.
 

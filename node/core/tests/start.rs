@@ -1,0 +1,135 @@
+//! What a start refuses, and what it gives apps: settings, and what `every` missed.
+
+use engine::Snapshot;
+use node_core::{Core, Effect, Input, Out, Recovery, Source, Start, StartError};
+use sealing::{NodeId, Run};
+use store::{Log, Memory};
+
+const HOUR: i64 = 3_600_000;
+
+struct Disk {
+    log: Log<Memory>,
+    published: Option<Snapshot>,
+    wake: Option<i64>,
+}
+
+fn start(
+    storage: &Memory,
+    now: i64,
+    source: &str,
+    settings: &[(&str, &str)],
+) -> Result<(Core, Disk), StartError> {
+    let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let apps = vec![Source { text: source.to_owned(), module, settings }];
+    let mut recovery = Recovery::default();
+    let (log, opened) = Log::open(storage.clone(), [5; 32], &mut |change| recovery.change(change))
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    let run = Run { counter: opened.run, random: [1; 16] };
+    let start = Start {
+        me: NodeId([1; 32]),
+        run,
+        entropy: [2; 32],
+        now,
+        synced: opened.synced,
+        apps,
+        notices: Vec::new(),
+    };
+    let mut core = recovery.start(start)?;
+    let mut disk = Disk { log, published: None, wake: None };
+    disk.carry_out(&mut core, now);
+    Ok((core, disk))
+}
+
+impl Disk {
+    fn carry_out(&mut self, core: &mut Core, now: i64) {
+        while let Some(effect) = core.poll_effect() {
+            match effect {
+                Effect::Append { sequence, changes } => {
+                    let appended =
+                        self.log.append(sequence, &changes).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    let synced = self.log.sync(appended).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    core.handle(now, Input::Synced(synced));
+                }
+                Effect::WakeAt(wake) => self.wake = wake,
+                Effect::Out(released) => {
+                    if let Out::Publish { snapshot, .. } = released.into_inner() {
+                        self.published = Some(snapshot);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, core: &mut Core, now: i64) {
+        core.handle(now, Input::Time);
+        self.carry_out(core, now);
+    }
+
+    fn view(&self, name: &str) -> String {
+        let snapshot = self.published.as_ref().unwrap_or_else(|| panic!("a start publishes"));
+        snapshot.view(name, &[], "", 0).unwrap_or_else(|wrong| panic!("{wrong}"))
+    }
+}
+
+#[test]
+fn a_start_needs_every_setting_and_says_how_to_give_it() {
+    const SOURCE: &str =
+        "app a\nsetting pace: duration = 5 s\nsetting limit: int\nview both = { pace, limit }";
+    let check = |settings: &[(&str, &str)], expected: &str| {
+        match start(&Memory::new(1), 0, SOURCE, settings) {
+            Ok((_, disk)) => assert_eq!(disk.view("both"), expected),
+            Err(wrong) => assert_eq!(wrong.to_string(), expected),
+        };
+    };
+    check(&[], "a needs a value for its setting `limit`: int. Give it with --set a.limit=JSON");
+    check(&[("limit", "7")], r#"{"pace":5000,"limit":7}"#);
+    check(&[("limit", "7"), ("pace", "1")], r#"{"pace":1,"limit":7}"#);
+    check(&[("limit", "\"7\"")], "setting `a.limit`: expected int, found a text");
+    check(&[("limit", "7"), ("no", "1")], "app `a` has no setting `no`: it has pace, limit");
+}
+
+#[test]
+fn an_app_that_sends_to_endpoints_is_not_started() {
+    let source = "app a\nsetting to: endpoint\noutput bill(n: int)\non f() { send bill(1) to to }";
+    let wrong = start(&Memory::new(1), 0, source, &[("to", "\"https://example.org/\"")]).err();
+    let wrong = wrong.map(|wrong| wrong.to_string()).unwrap_or_default();
+    assert!(wrong.starts_with("a sends `bill` to an endpoint"), "{wrong}");
+}
+
+#[test]
+fn every_fires_once_for_what_it_missed_and_never_for_what_it_did() {
+    const SOURCE: &str = "app a\nstate ticks: int = 0\nevery 1 h { ticks += 1 }\nview seen = ticks";
+    let storage = Memory::new(1);
+    let begins = 10 * HOUR + 5;
+    let Ok((mut core, mut disk)) = start(&storage, begins, SOURCE, &[]) else { panic!("it starts") };
+    assert_eq!((disk.view("seen").as_str(), disk.wake), ("0", Some(11 * HOUR)));
+    disk.tick(&mut core, 11 * HOUR - 1);
+    assert_eq!(disk.view("seen"), "0", "woken too early");
+    disk.tick(&mut core, 11 * HOUR);
+    assert_eq!((disk.view("seen").as_str(), disk.wake), ("1", Some(12 * HOUR)));
+    // Restarted within the hour: nothing was missed.
+    storage.restart();
+    let Ok((mut core, mut disk)) = start(&storage, 11 * HOUR + 9, SOURCE, &[]) else { panic!("it starts") };
+    disk.tick(&mut core, 11 * HOUR + 10);
+    assert_eq!((disk.view("seen").as_str(), disk.wake), ("1", Some(12 * HOUR)));
+    // Down for a day: once for all that it missed.
+    storage.restart();
+    let Ok((mut core, mut disk)) = start(&storage, 35 * HOUR + 9, SOURCE, &[]) else { panic!("it starts") };
+    assert_eq!(disk.wake, Some(12 * HOUR));
+    disk.tick(&mut core, 35 * HOUR + 10);
+    assert_eq!((disk.view("seen").as_str(), disk.wake), ("2", Some(36 * HOUR)));
+}
+
+#[test]
+fn a_tick_that_changes_nothing_writes_nothing() {
+    let source = "app a\nstate ticks: int = 0\nevery 1 h { if ticks > 0 { ticks += 1 } }";
+    let Ok((mut core, _)) = start(&Memory::new(1), 5, source, &[]) else { panic!("it starts") };
+    core.handle(HOUR, Input::Time);
+    while let Some(effect) = core.poll_effect() {
+        assert!(
+            matches!(effect, Effect::WakeAt(Some(_))),
+            "an idle node writes and says nothing: {effect:?}"
+        );
+    }
+}
