@@ -35,13 +35,15 @@ Commands at its prompt, or one a line through a pipe, whose end means quit:
   post INPUT JSON            post to an input; without JSON an empty object
   view NAME argument=value…  show a view
   watch NAME argument=value… show a view now, and again whenever it has changed
+  set SETTING JSON           give a setting its value
+  advance TIME               move the clock on, as by 15 min; timers fire
   inputs, views              what there is
   help                       this list
   quit                       stop; nothing is kept
 The app's state is in memory. What it sends to itself arrives at once; what it sends to others is shown and goes nowhere.
 
 With --json one object a line: first {\"ready\":APP,\"node\":…}, then {\"posted\":INPUT,\"answer\":…}, {\"view\":NAME,\"value\":…}, \
-{\"watched\":NAME,\"value\":…}, {\"sent\":NAME,\"to\":…,\"app\":…}, {\"names\":[…]}, {\"help\":…}, {\"quit\":true}, {\"error\":WHY}.
+{\"watched\":NAME,\"value\":…}, {\"sent\":NAME,\"to\":…,\"app\":…}, {\"set\":NAME}, {\"advanced\":MILLISECONDS}, {\"failed\":WHY}, {\"names\":[…]}, {\"help\":…}, {\"quit\":true}, {\"error\":WHY}.
 
 Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command failed; 2 the command line is wrong.";
 

@@ -25,7 +25,14 @@ const ROOM: usize = 4_096;
 /// Who posts, as on a node on loopback.
 const BY: &str = "local";
 
-const HELP: &str = "commands: post INPUT JSON, view NAME argument=value…, watch NAME argument=value…, inputs, views, help, quit";
+/// Timers and `every` that fire for one command: more is a wait that was meant otherwise.
+const FIRINGS_MAX: usize = 10_000;
+/// What the words for time mean, in milliseconds.
+const UNITS: [(&str, i64); 5] =
+    [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+const HELP: &str = "commands: post INPUT JSON, view NAME argument=value…, watch NAME argument=value…, set SETTING JSON, \
+advance TIME, inputs, views, help, quit";
 
 /// Runs the app until `quit` or the end of standard input.
 ///
@@ -129,17 +136,29 @@ struct Session {
     watched: Vec<Watched>,
     /// Never runs backward.
     now: i64,
+    /// How far `advance` moved the clock.
+    ahead: i64,
+    /// Settings that still need a value.
+    unset: Vec<String>,
 }
 
 impl Session {
     fn new(module: weft::Module, me: NodeId) -> Session {
-        Session { app: App::new(Arc::new(module), me), me, watched: Vec::new(), now: i64::MIN }
+        let needed = module.settings.iter().filter(|setting| setting.default.is_none());
+        let unset = needed.map(|setting| setting.name.clone()).collect();
+        let app = App::new(Arc::new(module), me);
+        Session { app, me, watched: Vec::new(), now: i64::MIN, ahead: 0, unset }
     }
 
     fn command(&mut self, line: &str, context: &Context) -> Result<Said, String> {
-        self.now = self.now.max(context.now);
-        let context = Context { now: self.now, ..*context };
         let mut said = Said::default();
+        let clock = context.now.saturating_add(self.ahead);
+        if self.now == i64::MIN {
+            self.now = clock;
+            self.app.resume(clock);
+        }
+        self.fire_upto(clock, context, &mut said)?;
+        let context = Context { now: self.now, ..*context };
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
@@ -152,6 +171,14 @@ impl Session {
                 said.line(value.clone(), json!({ "view": name, "value": parsed(&value) }));
             }
             "watch" => self.watch(rest, &mut said)?,
+            "set" => self.set(rest, &mut said)?,
+            "advance" => {
+                let time = duration(rest)?;
+                self.ahead = self.ahead.saturating_add(time);
+                let clock = self.now.saturating_add(time);
+                self.fire_upto(clock, &context, &mut said)?;
+                said.line(format!("it is {time} ms later"), json!({ "advanced": time }));
+            }
             "inputs" => names(self.app.module().inputs.iter().map(|input| &input.name), &mut said),
             "views" => names(self.app.module().views.iter().map(|view| &view.name), &mut said),
             "help" => said.line(HELP, json!({ "help": HELP })),
@@ -169,6 +196,7 @@ impl Session {
         if name.is_empty() {
             return Err("post what? post INPUT JSON".into());
         }
+        self.all_set()?;
         let event = Event::Input { name, arguments: body.trim().as_bytes(), by: BY };
         let applied = self.app.event(event, context).map_err(|why| why.to_string())?;
         let answer = applied.answer.as_deref();
@@ -182,8 +210,50 @@ impl Session {
         self.show_changes(said)
     }
 
+    /// As a node does, which does not start an app without them.
+    fn all_set(&self) -> Result<(), String> {
+        match self.unset.first() {
+            Some(name) => Err(format!("setting `{name}` has no value: set {name} JSON")),
+            None => Ok(()),
+        }
+    }
+
+    fn set(&mut self, rest: &str, said: &mut Said) -> Result<(), String> {
+        let (name, value) = rest.split_once(char::is_whitespace).ok_or("set what? set SETTING JSON")?;
+        self.app.set(name, value.trim()).map_err(|why| why.to_string())?;
+        self.unset.retain(|unset| unset != name);
+        said.line("done", json!({ "set": name }));
+        if self.unset.is_empty() { self.show_changes(said) } else { Ok(()) }
+    }
+
+    /// The clock goes on, and what is due on the way fires in its order.
+    fn fire_upto(&mut self, clock: i64, context: &Context, said: &mut Said) -> Result<(), String> {
+        let mut fired = 0;
+        while let Some(due) = self.app.next_due().filter(|due| *due <= clock && self.unset.is_empty()) {
+            fired += 1;
+            if fired > FIRINGS_MAX {
+                return Err(format!(
+                    "more than {FIRINGS_MAX} timers fired; the rest fire with the next command"
+                ));
+            }
+            self.now = self.now.max(due);
+            // Chance comes from what is handed in: no two firings get the same.
+            let mut entropy = context.entropy;
+            entropy.iter_mut().zip(u64::to_le_bytes(fired as u64)).for_each(|(byte, count)| *byte ^= count);
+            let context = Context { now: self.now, entropy, ..*context };
+            let applied = self.app.event(Event::Due, &context).map_err(|why| why.to_string())?;
+            if let Some(why) = &applied.failed {
+                said.line(why.clone(), json!({ "failed": why }));
+            }
+            self.arrive(applied, &context, said)?;
+        }
+        self.now = self.now.max(clock);
+        if fired > 0 { self.show_changes(said) } else { Ok(()) }
+    }
+
     /// What the app sent to itself arrives; the rest is shown.
     fn arrive(&mut self, applied: Applied, context: &Context, said: &mut Said) -> Result<(), String> {
+        show_endpoint_sends(&applied, said);
         let mut waiting: VecDeque<engine::Send> = applied.sends.into();
         let mut arrivals = 0;
         while let Some(sent) = waiting.pop_front() {
@@ -211,6 +281,7 @@ impl Session {
             };
             let heard = self.app.event(word, context);
             for done in [taken, heard].into_iter().flatten() {
+                show_endpoint_sends(&done, said);
                 waiting.extend(done.sends);
             }
         }
@@ -218,6 +289,7 @@ impl Session {
     }
 
     fn view(&self, name: &str, query: &[(String, String)]) -> Result<String, String> {
+        self.all_set()?;
         self.app.snapshot().view(name, query, BY, self.now).map_err(|why| why.to_string())
     }
 
@@ -243,6 +315,26 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn show_endpoint_sends(applied: &Applied, said: &mut Said) {
+    for sent in &applied.endpoint_sends {
+        let (output, arguments, to) = (&sent.output, &sent.arguments, &sent.to);
+        said.line(
+            format!("sent {output} {arguments} to {to}"),
+            json!({ "sent": output, "to": to, "arguments": parsed(arguments) }),
+        );
+    }
+}
+
+/// `15 min` in milliseconds.
+fn duration(text: &str) -> Result<i64, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_' || c == ' ');
+    let number = text[..text.len() - unit.len()].trim().replace('_', "");
+    let length = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, length)| *length);
+    let number = number.parse::<i64>().ok();
+    let time = length.zip(number).and_then(|(length, number)| number.checked_mul(length));
+    time.ok_or_else(|| format!("{text:?} is no time: write 15 min; there are ms, s, min, h and d"))
 }
 
 fn names<'n>(names: impl Iterator<Item = &'n String>, said: &mut Said) {
@@ -390,6 +482,53 @@ view all_heard = heard
         );
         let why = "error: the app sent more than 1000 times to itself; the rest is dropped";
         check(&mut session, "post turn", why, why);
+    }
+
+    #[test]
+    fn settings_are_asked_for_and_timers_fire_as_the_clock_goes_on() {
+        let source = "\
+app clock
+setting most: int
+state ticks: int = 0
+state late: list of text
+on remind(text: text) { start ring(text) after 10 min }
+on timer ring(text: text) {
+  require text != \"bad\" else \"no bad ones\"
+  late add text
+}
+every 1 h { if ticks < most { ticks += 1 } }
+view all_late = late
+view count_of_ticks = ticks
+";
+        let module = weft::compile(source, "clock.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+        let mut session = Session::new(module, Identity::from_seed(&[1; 64]).id());
+        let session = &mut session;
+        let none = "error: setting `most` has no value: set most JSON";
+        check(session, "view all_late", none, none);
+        let wrong = "error: setting `clock.most`: expected int, found a text";
+        check(session, "set most \"many\"", wrong, wrong);
+        check(session, "set most 2", "done", r#"{"set":"most"}"#);
+        check(session, "watch all_late", "all_late: []", r#"{"watched":"all_late","value":[]}"#);
+        check(session, r#"post remind {"text":"tea"}"#, "done", r#"{"posted":"remind"}"#);
+        check(session, "advance 9 min", "it is 540000 ms later", r#"{"advanced":540000}"#);
+        check(
+            session,
+            "advance 1min",
+            "all_late: [\"tea\"]\nit is 60000 ms later",
+            "{\"watched\":\"all_late\",\"value\":[\"tea\"]}\n{\"advanced\":60000}",
+        );
+        check(session, "advance 5 h", "it is 18000000 ms later", r#"{"advanced":18000000}"#);
+        check(session, "view count_of_ticks", "2", r#"{"view":"count_of_ticks","value":2}"#);
+        check(session, r#"post remind {"text":"bad"}"#, "done", r#"{"posted":"remind"}"#);
+        let failed = "timer `ring`: no bad ones";
+        let programs = format!("{{\"failed\":\"{failed}\"}}\n{{\"advanced\":3600000}}");
+        check(session, "advance 1 h", &format!("{failed}\nit is 3600000 ms later"), &programs);
+        for wrong in ["advance", "advance 5", "advance 5 weeks", "advance 99999999999999999999 d"] {
+            assert!(
+                session.command(wrong, &Context { now: 0, entropy: [0; 32], room: ROOM }).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]
