@@ -52,6 +52,8 @@ impl Shell {
         let about: Value = serde_json::from_str(&about).expect("--json is JSON");
         shell.ticket = about["ticket"].as_str().expect("a ticket").to_owned();
         shell.id = about["node"].as_str().expect("a node id").to_owned();
+        // The other device of a page that has two.
+        shell.run("selvedge id --dir ./ben");
         shell
     }
 
