@@ -288,6 +288,33 @@ fn every_part_of_the_interface_that_is_a_schema_is_one() {
 }
 
 #[test]
+fn the_apps_of_this_project_are_right_laid_out_and_documented() {
+    let apps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apps");
+    let folders =
+        std::fs::read_dir(apps).expect("there are apps").map(|folder| folder.expect("a folder").path());
+    let desk = Desk::with(&[]);
+    let mut seen = 0;
+    for folder in folders.filter(|folder| folder.is_dir()) {
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let file = folder.join(format!("{name}.weft"));
+        let file = file.to_str().expect("a path that is text");
+        desk.says(0, &["check", file], "");
+        desk.says(0, &["fmt", "--check", file], "");
+        desk.says(0, &["test", file], "");
+        desk.says(0, &["doc", file], "");
+        for (form, at) in [("--json-schema", "/$defs"), ("--openapi", "/components/schemas")] {
+            let (text, _) = desk.says(0, &["doc", file, form], "");
+            let document: Value = serde_json::from_str(&text).expect("JSON");
+            for schema in document.pointer(at).and_then(Value::as_object).expect("schemas").keys() {
+                validator(&document, &format!("{at}/{schema}"));
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen} apps");
+}
+
+#[test]
 fn the_editors_server_speaks_on_standard_input_and_output() {
     let desk = Desk::with(&[]);
     let messages = [
