@@ -5,7 +5,8 @@
 //! How the parts meet: `syntax` turns text into a tree and recovers from errors; `check` resolves names, types and
 //! effects and lowers each function to the typed register code of [`code`]; [`module`] is what comes out, and
 //! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong,
-//! [`format`](mod@format) lays a source out.
+//! and [`explain`] says it at length. Beside the compiler, [`format`](mod@format) lays a source out, [`outline`] tells what
+//! one declares without checking it, [`document`] makes documents of an app.
 
 mod check;
 pub mod code;
