@@ -1,5 +1,7 @@
 //! What a start refuses, and what it gives apps: settings, and what `every` missed.
 
+#![allow(clippy::disallowed_types, reason = "a test has the log around the core")]
+
 use engine::Snapshot;
 use node_core::{Core, Effect, Input, Out, Recovery, Source, Start, StartError};
 use sealing::{NodeId, Run};

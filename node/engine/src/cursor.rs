@@ -13,6 +13,10 @@ pub(crate) enum Cursor {
         list: u32,
         rows: OrdMap<Key, crate::state::Row>,
         prefix: Key,
+        /// Where it begins: the prefix, or a longer one.
+        from: Key,
+        /// No key above this that does not begin with it.
+        upto: Option<Key>,
         last: Option<Key>,
     },
     Index {
@@ -41,8 +45,14 @@ pub(crate) enum Step {
 }
 
 impl Cursor {
-    pub(crate) fn rows(list: u32, keyed: &Keyed, prefix: Key) -> Cursor {
-        Cursor::Rows { list, rows: keyed.rows.clone(), prefix, last: None }
+    pub(crate) fn rows(
+        list: u32,
+        keyed: &Keyed,
+        prefix: Key,
+        (from, upto): (Option<Key>, Option<Key>),
+    ) -> Cursor {
+        let from = from.unwrap_or_else(|| Arc::clone(&prefix));
+        Cursor::Rows { list, rows: keyed.rows.clone(), prefix, from, upto, last: None }
     }
 
     pub(crate) fn index(list: u32, keyed: &Keyed, index: u16, prefix: Key) -> Cursor {
@@ -55,9 +65,13 @@ impl Cursor {
     pub(crate) fn step(&mut self, state: &State) -> Step {
         match self {
             Cursor::Closed => Step::Done,
-            Cursor::Rows { list, rows, prefix, last } => {
-                let next = rows.range::<_, [u8]>(bounds(last.as_deref(), prefix)).next();
-                match next.map(|(key, _)| Arc::clone(key)).filter(|key| key.starts_with(prefix)) {
+            Cursor::Rows { list, rows, prefix, from, upto, last } => {
+                let next = rows.range::<_, [u8]>(bounds(last.as_deref(), from)).next();
+                let is_in = |key: &Key| {
+                    let is_below = |upto: &Key| key <= upto || key.starts_with(upto);
+                    key.starts_with(prefix) && upto.as_ref().is_none_or(is_below)
+                };
+                match next.map(|(key, _)| Arc::clone(key)).filter(is_in) {
                     Some(key) => {
                         let row = state.row(*list, &key);
                         let step =

@@ -259,13 +259,14 @@ impl<'m> Machine<'m> {
 
     fn open(&mut self, cursor: u16, over: Over) -> Result<(), Fault> {
         let opened = match over {
-            Over::Rows { list, prefix } => {
-                let prefix = match prefix {
-                    Some(prefix) => self.key(prefix)?.cloned().unwrap_or_default(),
-                    None => Key::default(),
+            Over::Rows { list, prefix, from, upto } => {
+                let key = |register: Option<Register>| match register {
+                    Some(register) => self.key(register).map(Option::<&Key>::cloned),
+                    None => Ok(None),
                 };
+                let (prefix, from, upto) = (key(prefix)?.unwrap_or_default(), key(from)?, key(upto)?);
                 let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-                Cursor::rows(list, keyed, prefix)
+                Cursor::rows(list, keyed, prefix, (from, upto))
             }
             Over::Index { list, index, prefix } => {
                 let prefix = self.key(prefix)?.cloned().unwrap_or_default();

@@ -64,6 +64,21 @@ on timer later(id: int, owner: text) {
   if id % 2 == 0 { start later(id - 1, owner) after 3 ms }
 }
 on plan(id: int, wait: int) { start later(id, "o") after wait * 1 ms; if wait == 3 { cancel later(id - 1, "o") } }
+view between(a: int, b: int) = {
+  open: [i.id for i in items where i.id > a and i.id < b], closed: [i.id for i in items where b >= i.id and a <= i.id],
+  within: [i.id for i in items where i.id in a .. b], above: [i.id for i in items where i.owner != "" and i.id >= b],
+  pairs: [p.count for p in pairs where p.left == "a" and p.right > a and p.right <= b],
+  texts: [p.right for p in pairs where p.left >= "a" and p.left < "b"],
+  live: count(p for p in pairs where p.left == "a" and p.right in a .. b)
+}
+view between_slow(a: int, b: int) = {
+  open: [i.id for i in items where i.id + 0 > a and i.id + 0 < b],
+  closed: [i.id for i in items where b >= i.id + 0 and a <= i.id + 0], within: [i.id for i in items where i.id + 0 in a .. b],
+  above: [i.id for i in items where i.owner != "" and i.id + 0 >= b],
+  pairs: [p.count for p in pairs where "{p.left}" == "a" and p.right + 0 > a and p.right + 0 <= b],
+  texts: [p.right for p in pairs where "{p.left}" >= "a" and "{p.left}" < "b"],
+  live: count(p for p in pairs where "{p.left}" == "a" and p.right + 0 in a .. b)
+}
 view by_owner = [
   { g.key, ids: [i.id for i in g.rows], size: count(g.rows) }
   for i in items group by i.owner as g where g.key != "" order by count(g.rows) desc
@@ -165,6 +180,12 @@ proptest! {
             let by_index = replayed.snapshot().view("of", &query, "", 0);
             prop_assert_eq!(&by_index, &first.snapshot().view("of", &query, "", 0));
             prop_assert_eq!(&by_index, &first.snapshot().view("of_slow", &query, "", 0), "an index misses a row");
+        }
+        for (a, b) in [(0, 3), (2, 2), (-1, 1), (3, 0), (1, 99), (i64::MIN, i64::MAX)] {
+            let query = [("a".to_owned(), a.to_string()), ("b".to_owned(), b.to_string())];
+            let ranged = first.snapshot().view("between", &query, "", 0);
+            prop_assert!(ranged.is_ok(), "{:?}", ranged);
+            prop_assert_eq!(ranged, first.snapshot().view("between_slow", &query, "", 0), "a range misses a row");
         }
         prop_assert_eq!(post(&mut replayed, "make", r#"{"owner":"z"}"#), post(&mut first, "make", r#"{"owner":"z"}"#));
     }

@@ -70,12 +70,17 @@ pub enum TextFunction {
 /// What a cursor runs over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// The rows of a state list in key order, those with a key prefix if one is given.
+    /// The rows of a state list in key order, those with a key prefix if one is given, and of those the ones between
+    /// two longer prefixes, both included.
     Rows {
         /// The list.
         list: u32,
         /// Holds the encoded prefix.
         prefix: Option<Register>,
+        /// Holds the encoded prefix of the first.
+        from: Option<Register>,
+        /// Holds the encoded prefix of the last.
+        upto: Option<Register>,
     },
     /// The rows whose indexed fields equal an encoded prefix, in key order.
     Index {

@@ -249,7 +249,7 @@ impl<'c, 'a> Body<'c, 'a> {
 
     fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Over {
         let Some((record, keys, indexes)) = self.checker.keyed(list) else {
-            return Over::Rows { list, prefix: None };
+            return Over::Rows { list, prefix: None, from: None, upto: None };
         };
         let (keys, indexes) = (keys.to_vec(), indexes.to_vec());
         let mut equal = Vec::new();
@@ -281,11 +281,24 @@ impl<'c, 'a> Body<'c, 'a> {
                 let prefix = self.encoded(list, Some(index), &indexes[index as usize], &values, record);
                 Over::Index { list, index, prefix }
             }
-            _ if !prefix.is_empty() => {
-                let prefix = self.encoded(list, None, &keys, &prefix, record);
-                Over::Rows { list, prefix: Some(prefix) }
+            _ => {
+                let mut range = Range::default();
+                if let (Some(condition), Some(field)) = (source.condition, keys.get(prefix.len())) {
+                    let field = &fields[*field as usize].name;
+                    self.range(condition, (&source.name.text, field), mode.live, &mut range);
+                }
+                let mut end = |value: Option<&Expression>| {
+                    let mut values = prefix.clone();
+                    values.push(value?);
+                    Some(self.encoded(list, None, &keys, &values, record))
+                };
+                let (from, upto) = (end(range.from), end(range.upto));
+                let prefix = match prefix.is_empty() {
+                    true => None,
+                    false => Some(self.encoded(list, None, &keys, &prefix, record)),
+                };
+                Over::Rows { list, prefix, from, upto }
             }
-            _ => Over::Rows { list, prefix: None },
         }
     }
 
@@ -330,6 +343,47 @@ impl<'c, 'a> Body<'c, 'a> {
                         found.push((field.into(), other));
                     }
                 }
+            }
+            _ => {}
+        }
+    }
+
+    /// The ends between which a condition demands a field to be, where they are the same all along the loop and cannot
+    /// refuse. The condition is tested all the same: whether an end is included does not matter here.
+    fn range<'e>(
+        &self,
+        condition: &'e Expression,
+        (element, field): (&str, &str),
+        live: bool,
+        found: &mut Range<'e>,
+    ) {
+        let is_field = |side: &Expression| field_of_element(side, element) == Some(field);
+        let mut keep = |end: &'e Expression, is_upto: bool| {
+            if self.is_steady(end, live) || is_around_now(end) {
+                let place = if is_upto { &mut found.upto } else { &mut found.from };
+                place.get_or_insert(end);
+            }
+        };
+        match &*condition.kind {
+            ExpressionKind::Binary(Binary::And, left, right) => {
+                self.range(left, (element, field), live, found);
+                self.range(right, (element, field), live, found);
+            }
+            ExpressionKind::Binary(operator, left, right) => {
+                let is_less = match operator {
+                    Binary::Less | Binary::LessEqual => true,
+                    Binary::Greater | Binary::GreaterEqual => false,
+                    _ => return,
+                };
+                if is_field(left) {
+                    keep(right, is_less);
+                } else if is_field(right) {
+                    keep(left, !is_less);
+                }
+            }
+            ExpressionKind::In { value, list: from, upto: Some(upto) } if is_field(value) => {
+                keep(from, false);
+                keep(upto, true);
             }
             _ => {}
         }
@@ -541,6 +595,21 @@ impl<'c, 'a> Body<'c, 'a> {
 struct Binding {
     list: u32,
     key: Register,
+}
+
+/// The ends of what a loop runs over, as far as a condition tells them.
+#[derive(Default)]
+struct Range<'e> {
+    from: Option<&'e Expression>,
+    upto: Option<&'e Expression>,
+}
+
+/// `now`, some time before or after.
+fn is_around_now(end: &Expression) -> bool {
+    let ExpressionKind::Binary(Binary::Add | Binary::Subtract, left, right) = &*end.kind else {
+        return false;
+    };
+    matches!((&*left.kind, &*right.kind), (ExpressionKind::Now, ExpressionKind::Duration(_)))
 }
 
 fn field_of_element<'e>(side: &'e Expression, element: &str) -> Option<&'e str> {
