@@ -1,74 +1,21 @@
 //! What a node is given that is wrong: a clear error, nothing lost, nothing running on.
 
 mod demo;
+mod running;
 
-use demo::{Demo, NodeUnderTest, wait_for};
+use demo::{Demo, wait_for};
+use running::{RunningNode, output, selvedge};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 const APP: &str = "app notes\n\nrecord Note { id: int, text: text }\n\nstate notes: list of Note by id\n\n\
     on note(text: text) -> int {\n  require text != \"\" else \"an empty note\"\n  \
     let n = notes add Note { id: next_id(notes), text }\n  return n.id\n}\n\nview all = [n for n in notes order by n.id]\n";
-
-fn selvedge(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
-fn output(folder: &Path, arguments: &[&str]) -> Output {
-    selvedge(folder, arguments).output().expect("the binary of this build starts")
-}
-
-/// Ends its node when dropped.
-struct RunningNode {
-    child: Child,
-    ready: Value,
-}
-
-impl RunningNode {
-    fn start(folder: &Path, dir: &str, app: &str) -> RunningNode {
-        let arguments = [
-            "node",
-            "--dir",
-            dir,
-            "--app",
-            app,
-            "--http",
-            "127.0.0.1:0",
-            "--fabric",
-            "127.0.0.1:0",
-            "--json",
-        ];
-        RunningNode::of(selvedge(folder, &arguments))
-    }
-
-    fn of(mut command: Command) -> RunningNode {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
-        output.read_line(&mut line).expect("it prints text");
-        let ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a line of JSON: {line:?}"));
-        RunningNode { child, ready }
-    }
-
-    fn http(&self) -> NodeUnderTest {
-        let text = |key: &str| self.ready[key].as_str().expect("the line has it").to_owned();
-        NodeUnderTest::new(&text("http"), &text("node"))
-    }
-}
-
-impl Drop for RunningNode {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn workplace() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
