@@ -259,19 +259,19 @@ impl<'m> Machine<'m> {
 
     fn open(&mut self, cursor: u16, over: Over) -> Result<(), Fault> {
         let opened = match over {
-            Over::Rows { list, prefix, from, upto } => {
+            Over::Rows { list, prefix, from, upto, backward } => {
                 let key = |register: Option<Register>| match register {
                     Some(register) => self.key(register).map(Option::<&Key>::cloned),
                     None => Ok(None),
                 };
                 let (prefix, from, upto) = (key(prefix)?.unwrap_or_default(), key(from)?, key(upto)?);
                 let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-                Cursor::rows(list, keyed, prefix, (from, upto))
+                Cursor::rows(list, keyed, prefix, (from, upto), backward)
             }
-            Over::Index { list, index, prefix } => {
+            Over::Index { list, index, prefix, backward } => {
                 let prefix = self.key(prefix)?.cloned().unwrap_or_default();
                 let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-                Cursor::index(list, keyed, index, prefix)
+                Cursor::index(list, keyed, index, prefix, backward)
             }
             Over::List(list) => Cursor::List { values: Arc::clone(self.list(list)?), at: 0 },
             Over::Range(from, upto) => {

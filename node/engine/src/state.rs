@@ -2,7 +2,6 @@
 
 use crate::codec;
 use imbl::{OrdMap, OrdSet};
-use std::ops::Bound;
 use std::sync::Arc;
 use weft::module::{ListKind, Module, SCRATCH, Type};
 use weft::{Value, module};
@@ -203,14 +202,6 @@ impl Keyed {
             Some(Value::Word(word)) => self.counter.max(*word),
             _ => self.counter,
         }
-    }
-}
-
-/// The first key after another one, or the first of all with a prefix.
-pub(crate) fn bounds<'k>(after: Option<&'k [u8]>, prefix: &'k [u8]) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
-    match after {
-        Some(after) => (Bound::Excluded(after), Bound::Unbounded),
-        None => (Bound::Included(prefix), Bound::Unbounded),
     }
 }
 

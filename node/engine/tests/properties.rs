@@ -69,7 +69,12 @@ view between(a: int, b: int) = {
   within: [i.id for i in items where i.id in a .. b], above: [i.id for i in items where i.owner != "" and i.id >= b],
   pairs: [p.count for p in pairs where p.left == "a" and p.right > a and p.right <= b],
   texts: [p.right for p in pairs where p.left >= "a" and p.left < "b"],
-  live: count(p for p in pairs where p.left == "a" and p.right in a .. b)
+  live: count(p for p in pairs where p.left == "a" and p.right in a .. b),
+  newest: [i.id for i in items where i.owner == "a" and i.id >= a order by i.id desc take 2],
+  oldest: first(i.id for i in items where i.mood == .wild order by i.id),
+  last: [p for p in pairs where p.left == "a" and p.right < b order by p.right desc],
+  most: [p.count for p in pairs order by p.left desc, p.right desc take b], least: [p.count for p in pairs order by p.left take b],
+  alike: [p.right for p in pairs order by p.left desc]
 }
 view between_slow(a: int, b: int) = {
   open: [i.id for i in items where i.id + 0 > a and i.id + 0 < b],
@@ -77,7 +82,12 @@ view between_slow(a: int, b: int) = {
   above: [i.id for i in items where i.owner != "" and i.id + 0 >= b],
   pairs: [p.count for p in pairs where "{p.left}" == "a" and p.right + 0 > a and p.right + 0 <= b],
   texts: [p.right for p in pairs where "{p.left}" >= "a" and "{p.left}" < "b"],
-  live: count(p for p in pairs where "{p.left}" == "a" and p.right + 0 in a .. b)
+  live: count(p for p in pairs where "{p.left}" == "a" and p.right + 0 in a .. b),
+  newest: [i.id for i in items where "{i.owner}" == "a" and i.id + 0 >= a order by i.id + 0 desc take 2],
+  oldest: first(i.id for i in items where not (i.mood != .wild) order by i.id + 0),
+  last: [p for p in pairs where "{p.left}" == "a" and p.right + 0 < b order by p.right + 0 desc],
+  most: [p.count for p in pairs order by "{p.left}" desc, p.right desc take b],
+  least: [p.count for p in pairs order by "{p.left}" take b], alike: [p.right for p in pairs order by "{p.left}" desc]
 }
 view by_owner = [
   { g.key, ids: [i.id for i in g.rows], size: count(g.rows) }

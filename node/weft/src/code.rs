@@ -81,6 +81,8 @@ pub enum Over {
         from: Option<Register>,
         /// Holds the encoded prefix of the last.
         upto: Option<Register>,
+        /// From the last to the first.
+        backward: bool,
     },
     /// The rows whose indexed fields equal an encoded prefix, in key order.
     Index {
@@ -90,6 +92,8 @@ pub enum Over {
         index: u16,
         /// Holds the encoded fields.
         prefix: Register,
+        /// From the last to the first.
+        backward: bool,
     },
     /// A list's elements.
     List(Register),

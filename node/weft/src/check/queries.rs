@@ -21,6 +21,21 @@ struct Mode<'b> {
     statements: Option<&'b Block>,
     /// Whether names stand for rows that the statements may change under way.
     live: bool,
+    /// Whether rows are taken from the last to the first.
+    backward: bool,
+}
+
+impl Mode<'_> {
+    /// Nothing changes under way.
+    fn reading(backward: bool) -> Mode<'static> {
+        Mode { statements: None, live: false, backward }
+    }
+}
+
+/// By what rows are found, and the values that it is to have.
+enum Choice<'q> {
+    Index(u16, Vec<&'q Expression>),
+    Key(Vec<&'q Expression>),
 }
 
 /// What one loop of a query runs over.
@@ -74,14 +89,16 @@ impl<'c, 'a> Body<'c, 'a> {
                 Loops { sources: vec![source], order: &query.order }
             }
         };
+        let in_order = if statements.is_none() { self.found_in_order(&loops) } else { None };
         // Where statements change what the query reads, all is chosen before the first of them runs.
-        if !query.order.is_empty() || (limit.is_some() && statements.is_some()) {
+        if (!query.order.is_empty() && in_order.is_none()) || (limit.is_some() && statements.is_some()) {
             self.gathered(&loops, statements, limit, each);
         } else {
             let live = statements.is_some() && self.is_live();
             let mut leave = Vec::new();
             let counter = limit.map(|_| self.constant(Value::Word(0)));
-            self.sources(&loops, 0, Mode { statements, live }, 0, &mut leave, &mut |body, again, leave| {
+            let mode = Mode { statements, live, backward: in_order == Some(true) };
+            self.sources(&loops, 0, mode, 0, &mut leave, &mut |body, again, leave| {
                 if let (Some(limit), Some(counter)) = (limit, counter) {
                     body.count_to(counter, limit, leave);
                 }
@@ -99,7 +116,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let list = self.register();
         self.emit(Operation::MakeList { out: list });
         let (mut key_kind, mut row_kind) = (Type::Broken, Type::Broken);
-        let mode = Mode { statements: None, live: false };
+        let mode = Mode::reading(false);
         self.sources(&loops, 0, mode, 0, &mut Vec::new(), &mut |body, _, _| {
             let first = body.row_of_registers(2);
             let key = body.lower(&group.key, None);
@@ -247,16 +264,14 @@ impl<'c, 'a> Body<'c, 'a> {
 
     // Indexes.
 
-    fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Over {
-        let Some((record, keys, indexes)) = self.checker.keyed(list) else {
-            return Over::Rows { list, prefix: None, from: None, upto: None };
-        };
-        let (keys, indexes) = (keys.to_vec(), indexes.to_vec());
+    /// How the rows that a condition fixes are found: by a whole index, or by the key or a prefix of it.
+    fn way_to_rows<'q>(&self, list: u32, source: &Source<'q>, mode: Mode<'_>) -> Option<Choice<'q>> {
+        let (record, keys, indexes) = self.checker.keyed(list)?;
         let mut equal = Vec::new();
         if let Some(condition) = source.condition {
             self.equalities(condition, &source.name.text, mode.live, &mut equal);
         }
-        let fields = self.checker.record(record).fields.clone();
+        let fields = &self.checker.record(record).fields;
         let find = |field: &u16| {
             let name = &fields[*field as usize].name;
             equal.iter().find(|(equal, _)| equal == name).map(|(_, value)| *value)
@@ -276,30 +291,65 @@ impl<'c, 'a> Body<'c, 'a> {
             }
         }
         let all_keys = prefix.len() == keys.len();
-        match best {
+        Some(match best {
             Some((index, values)) if !all_keys && values.len() >= prefix.len() => {
+                Choice::Index(index, values)
+            }
+            _ => Choice::Key(prefix),
+        })
+    }
+
+    /// Whether the rows of a query's only list come in the order that is asked for as they are found, and then whether
+    /// backward. Only keys that no two rows share are turned round: rows that are alike keep their order.
+    fn found_in_order(&self, loops: &Loops<'_>) -> Option<bool> {
+        let ([source], [(_, backward), ..]) = (loops.sources.as_slice(), loops.order) else { return None };
+        let Elements::List(expression) = source.over else { return None };
+        let list = self.state_list(expression)?;
+        let (record, keys, _) = self.checker.keyed(list)?;
+        let found = match self.way_to_rows(list, source, Mode::reading(false))? {
+            Choice::Index(..) => keys,
+            Choice::Key(prefix) => &keys[prefix.len()..],
+        };
+        let fields = &self.checker.record(record).fields;
+        let is_next = |((key, descending), field): (&(Expression, bool), &u16)| {
+            descending == backward
+                && field_of_element(key, &source.name.text) == Some(fields[*field as usize].name.as_str())
+        };
+        let fits = loops.order.len() <= found.len() && loops.order.iter().zip(found).all(is_next);
+        (fits && (!backward || loops.order.len() == found.len())).then_some(*backward)
+    }
+
+    fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Over {
+        let backward = mode.backward;
+        let (Some((record, keys, indexes)), Some(choice)) =
+            (self.checker.keyed(list), self.way_to_rows(list, source, mode))
+        else {
+            return Over::Rows { list, prefix: None, from: None, upto: None, backward };
+        };
+        let (keys, indexes) = (keys.to_vec(), indexes.to_vec());
+        let prefix = match choice {
+            Choice::Index(index, values) => {
                 let prefix = self.encoded(list, Some(index), &indexes[index as usize], &values, record);
-                Over::Index { list, index, prefix }
+                return Over::Index { list, index, prefix, backward };
             }
-            _ => {
-                let mut range = Range::default();
-                if let (Some(condition), Some(field)) = (source.condition, keys.get(prefix.len())) {
-                    let field = &fields[*field as usize].name;
-                    self.range(condition, (&source.name.text, field), mode.live, &mut range);
-                }
-                let mut end = |value: Option<&Expression>| {
-                    let mut values = prefix.clone();
-                    values.push(value?);
-                    Some(self.encoded(list, None, &keys, &values, record))
-                };
-                let (from, upto) = (end(range.from), end(range.upto));
-                let prefix = match prefix.is_empty() {
-                    true => None,
-                    false => Some(self.encoded(list, None, &keys, &prefix, record)),
-                };
-                Over::Rows { list, prefix, from, upto }
-            }
+            Choice::Key(prefix) => prefix,
+        };
+        let mut range = Range::default();
+        if let (Some(condition), Some(field)) = (source.condition, keys.get(prefix.len())) {
+            let field = self.checker.record(record).fields[*field as usize].name.clone();
+            self.range(condition, (&source.name.text, &field), mode.live, &mut range);
         }
+        let mut end = |value: Option<&Expression>| {
+            let mut values = prefix.clone();
+            values.push(value?);
+            Some(self.encoded(list, None, &keys, &values, record))
+        };
+        let (from, upto) = (end(range.from), end(range.upto));
+        let prefix = match prefix.is_empty() {
+            true => None,
+            false => Some(self.encoded(list, None, &keys, &prefix, record)),
+        };
+        Over::Rows { list, prefix, from, upto, backward }
     }
 
     fn encoded(
@@ -429,7 +479,7 @@ impl<'c, 'a> Body<'c, 'a> {
         self.emit(Operation::MakeList { out: list });
         let mut elements: Vec<Operand> = Vec::new();
         let mut none = Vec::new();
-        let mode = Mode { statements: None, live: false };
+        let mode = Mode::reading(false);
         self.sources(query, 0, mode, 0, &mut none, &mut |body, _, _| {
             elements = body.gather(query, list);
         });
