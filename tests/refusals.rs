@@ -4,7 +4,7 @@ mod demo;
 mod running;
 
 use demo::{Demo, wait_for};
-use running::{RunningNode, output, selvedge};
+use running::{RunningNode, output};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
@@ -55,6 +55,11 @@ fn what_cannot_start_says_what_and_what_to_do() {
             &["No such file", "did you mean notes.weft?"],
         ),
         (&["node", "--dir", "new", "--app", "bytes.weft", "--http", "127.0.0.1:0"], 1, &["bytes.weft"]),
+        (
+            &["node", "--dir", "new", "--app", "/dev/zero", "--http", "127.0.0.1:0"],
+            1,
+            &["/dev/zero", "larger than"],
+        ),
         (
             &["node", "--dir", "new", "--app", "broken.weft", "--http", "127.0.0.1:0"],
             1,
@@ -282,6 +287,17 @@ fn a_log_that_is_gone_or_another_nodes_is_not_taken_for_a_new_one() {
     std::fs::copy(&two, &one).expect("it is copied");
     std::fs::set_permissions(&one, std::fs::Permissions::from_mode(0o600)).expect("its mode is set");
     start("the log is another node's");
+    std::fs::rename(&aside, &one).expect("it is moved back");
+    let [own, other] = ["one", "two"].map(|dir| folder.path().join(dir).join("identity"));
+    std::fs::rename(&own, &aside).expect("it is moved");
+    start("the folder has a log");
+    std::fs::copy(&other, &own).expect("it is copied");
+    start("the log in this folder is that of the node");
+    std::fs::rename(&aside, &own).expect("it is moved back");
+    // control.json guards nothing alone.
+    std::fs::remove_file(folder.path().join("one/control.json")).expect("it is removed");
+    std::fs::rename(&one, &aside).expect("it is moved");
+    start("this node's log is gone");
     std::fs::rename(&aside, &one).expect("it is moved back");
     let node = RunningNode::start(folder.path(), "one", "notes.weft");
     assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1, "text": "one" }])));

@@ -1,13 +1,13 @@
 //! The small files of a node's folder: its keys, and how a running node is reached.
 
 use crate::process::{NodeError, entropy};
+use node_core::Recovery;
 use sealing::Identity;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use store::{Change, Folder, Log, Opened, Storage, write_whole};
+use store::{Folder, Log, Opened, Storage, write_whole};
 use zeroize::Zeroizing;
 
 /// The node's keys: losing this file is losing the node.
@@ -72,24 +72,34 @@ pub fn is_nodes(folder: &Path) -> bool {
     folder.join(IDENTITY).exists()
 }
 
-/// Opens the folder's log, which is the one that its last start had.
+/// Opens a node's folder: its identity, its log, and what [`Recovery`] gathered of it. A new folder gets both, the log
+/// first, so that an identity without a log is always a folder that lost its log.
 ///
 /// # Errors
-/// The log is gone, or another node's; all that [`Log::open`] can say.
-pub fn open_log(
-    mut folder: Folder,
-    restore: &mut dyn FnMut(Change),
-) -> Result<(Log<Folder>, Opened), NodeError> {
+/// The log or the identity is gone or damaged, or the log is another one than the last start had; all that [`Log::open`]
+/// can say.
+pub fn open(mut folder: Folder) -> Result<(Identity, Log<Folder>, Opened, Recovery), NodeError> {
     let path = folder.path().to_owned();
     let before = ControlFile::read(&path).map(|control| control.log);
-    if before.is_some() && !has_log(&mut folder)? {
+    let has_identity = is_nodes(&path);
+    if has_identity && !has_log(&mut folder)? {
         return Err(NodeError::NoLog { path });
     }
-    let (log, opened) = Log::open(folder, entropy()?, restore)?;
-    match before {
-        Some(before) if before != hex(&opened.log_id) => Err(NodeError::OtherLog { path }),
-        _ => Ok((log, opened)),
+    let identity = if has_identity { Some(read_identity(&path)?) } else { None };
+    let mut recovery = Recovery::default();
+    let (mut log, opened) = Log::open(folder, entropy()?, &mut |change| recovery.change(change))?;
+    if before.is_some_and(|before| before != hex(&opened.log_id)) {
+        return Err(NodeError::OtherLog { path });
     }
+    let identity = match identity {
+        Some(identity) => identity,
+        None if recovery.is_empty() => new_identity(log.storage())?,
+        None => {
+            let what = "it is missing, though the folder has a log".to_owned();
+            return Err(NodeError::Identity { path: path.join(IDENTITY), what });
+        }
+    };
+    Ok((identity, log, opened, recovery))
 }
 
 fn has_log(folder: &mut Folder) -> Result<bool, NodeError> {
@@ -98,44 +108,30 @@ fn has_log(folder: &mut Folder) -> Result<bool, NodeError> {
     Ok(names.iter().any(|name| store::is_segment(name)))
 }
 
-/// The folder's identity; a folder that never was a node's gets a new one.
+/// The identity in a node's folder.
 ///
 /// # Errors
-/// The file is damaged or of another version, or there is a log and no identity; it cannot be read or written.
-pub fn identity(folder: &mut Folder) -> Result<Identity, NodeError> {
-    let damaged = |folder: &Folder, what: &str| NodeError::Identity {
-        path: folder.path().join(IDENTITY),
-        what: what.to_owned(),
-    };
-    let bytes = match std::fs::read(folder.path().join(IDENTITY)) {
-        Ok(bytes) => Zeroizing::new(bytes),
-        Err(error) if error.kind() == ErrorKind::NotFound => return new_identity(folder),
-        Err(error) => return Err(damaged(folder, &error.to_string())),
-    };
+/// It cannot be read, is damaged, or of another version.
+pub fn read_identity(folder: &Path) -> Result<Identity, NodeError> {
+    let path = folder.join(IDENTITY);
+    let damaged = |what: &str| NodeError::Identity { path: path.clone(), what: what.to_owned() };
+    let bytes = std::fs::read(&path).map_err(|error| damaged(&error.to_string()))?;
+    let bytes = Zeroizing::new(bytes);
     if bytes.is_empty() {
-        return Err(damaged(folder, "it is empty"));
-    }
-    if bytes.is_empty() {
-        return Err(damaged(folder, "it is empty"));
+        return Err(damaged("it is empty"));
     }
     if bytes.len() != IDENTITY_BYTES || !bytes.starts_with(IDENTITY_MAGIC) {
-        return Err(damaged(folder, "it is not an identity of version 1"));
+        return Err(damaged("it is not an identity of version 1"));
     }
     let (covered, check) = bytes.split_at(IDENTITY_BYTES - CHECK_BYTES);
     if Sha256::digest(covered)[..CHECK_BYTES] != *check {
-        return Err(damaged(folder, "its checksum does not match: a bit of it changed"));
+        return Err(damaged("its checksum does not match: a bit of it changed"));
     }
     let seed = covered[IDENTITY_MAGIC.len()..].try_into().expect("the length was compared above");
     Ok(Identity::from_seed(seed))
 }
 
 fn new_identity(folder: &mut Folder) -> Result<Identity, NodeError> {
-    if has_log(folder)? {
-        return Err(NodeError::Identity {
-            path: folder.path().join(IDENTITY),
-            what: "it is missing, though the folder has a log".to_owned(),
-        });
-    }
     let seed = Zeroizing::new([entropy()?, entropy()?].concat());
     let mut bytes = Zeroizing::new([&IDENTITY_MAGIC[..], &seed].concat());
     let check = Sha256::digest(&bytes);

@@ -1,9 +1,9 @@
 //! What can be done with a node's folder while no node runs on it: the same core, driven by hand.
 
 use crate::folder::{self, ControlFile};
-use crate::process::{CARD_SEQUENCE, NodeError, open};
+use crate::process::{CARD_SEQUENCE, NodeError, Recovered, recover};
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
-use sealing::{Identity, NodeId, Ticket};
+use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use store::{Folder, Log};
@@ -30,9 +30,11 @@ pub enum OfflineError {
 /// # Errors
 /// The folder cannot be opened, or a node runs on it.
 pub fn identity(dir: &Path) -> Result<(NodeId, Ticket), OfflineError> {
-    let mut folder = Folder::open(dir).map_err(NodeError::from)?;
-    let identity = folder::identity(&mut folder)?;
-    let addresses = ControlFile::read(folder.path())
+    let folder = Folder::open(dir).map_err(NodeError::from)?;
+    let path = folder.path().to_owned();
+    let identity =
+        if folder::is_nodes(&path) { folder::read_identity(&path)? } else { folder::open(folder)?.0 };
+    let addresses = ControlFile::read(&path)
         .map(|control| fabric::addresses::reachable(control.fabric))
         .unwrap_or_default();
     let card_hash = identity.card(CARD_SEQUENCE).hash();
@@ -70,9 +72,8 @@ fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {
     if !folder::is_nodes(dir) {
         return Err(OfflineError::NoNode(dir.to_owned()));
     }
-    let mut folder = Folder::open(dir).map_err(NodeError::from)?;
-    let identity: Identity = folder::identity(&mut folder)?;
-    let (mut log, _, mut core) = open(folder, identity.id(), Vec::new())?;
+    let folder = Folder::open(dir).map_err(NodeError::from)?;
+    let Recovered { mut log, mut core, .. } = recover(folder, Vec::new())?;
     settle(&mut log, &mut core)?;
     core.handle(crate::clock::now(), Input::Control { reply: ReplyId(0), control });
     match settle(&mut log, &mut core)? {

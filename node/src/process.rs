@@ -7,8 +7,9 @@ use crate::log_writer;
 use crate::owner::{Owner, Ports};
 use crate::service::Service;
 use fabric::{Driver, FabricError};
-use node_core::{Core, Recovery, Source, Start, StartError};
-use sealing::{NodeId, Run, Ticket};
+use node_core::{Core, Source, Start, StartError};
+use sealing::{Identity, NodeId, Run, Ticket};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +21,9 @@ use weft::Module;
 
 /// The version of a node's card; cards are not rotated in this version.
 pub(crate) const CARD_SEQUENCE: u64 = 1;
+
+/// Bytes of an app's source: a book has as many.
+const SOURCE_BYTES_MAX: u64 = 1 << 20;
 
 const OWNER_ENDED: &str = "the owner's thread ended: this is a fault of the program";
 
@@ -76,6 +80,12 @@ pub enum NodeError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// An app's file is no source that a person wrote.
+    #[error("{}: larger than {SOURCE_BYTES_MAX} bytes, the most that an app's source may have", path.display())]
+    LargeApp {
+        /// The file.
+        path: PathBuf,
     },
     /// An app does not compile; the text shows where and why.
     #[error("{}{}", diagnostics, "the node was not started; its folder is unchanged")]
@@ -168,17 +178,17 @@ impl Node {
         let mut apps = compile(&config.apps)?;
         give_settings(&mut apps, config.settings)?;
         let names = apps.iter().map(|app| app.module.name.clone()).collect::<Vec<_>>();
-        let mut folder = Folder::open(&config.dir)?;
+        let folder = Folder::open(&config.dir)?;
         let path = folder.path().to_owned();
-        let identity = Arc::new(folder::identity(&mut folder)?);
-        let card = identity.card(CARD_SEQUENCE);
         let listener = listen(config.http).await?;
         let http =
             listener.local_addr().map_err(|source| NodeError::Http { address: config.http, source })?;
         let socket = folder::bind_fabric(&path, config.fabric)?;
         let local = fabric::local_address(&socket)?;
 
-        let (mut log, opened, core) = open(folder, identity.id(), apps)?;
+        let Recovered { identity, mut log, opened, core } = recover(folder, apps)?;
+        let identity = Arc::new(identity);
+        let card = identity.card(CARD_SEQUENCE);
         let control = folder::ControlFile::new(http, local, opened.log_id)?;
         control.write(log.storage())?;
         let run = core.run();
@@ -297,8 +307,13 @@ pub fn compile(paths: &[PathBuf]) -> Result<Vec<Source>, NodeError> {
 }
 
 fn compile_file(path: &Path) -> Result<Result<Source, String>, NodeError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| NodeError::ReadApp { path: path.to_owned(), source })?;
+    let unreadable = |source| NodeError::ReadApp { path: path.to_owned(), source };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(SOURCE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > SOURCE_BYTES_MAX {
+        return Err(NodeError::LargeApp { path: path.to_owned() });
+    }
     let compiled: Result<Module, _> = weft::compile(&text, &path.display().to_string());
     Ok(compiled
         .map(|module| Source { text, module, settings: Vec::new() })
@@ -321,19 +336,22 @@ fn give_settings(apps: &mut [Source], settings: Vec<Set>) -> Result<(), NodeErro
     Ok(())
 }
 
-/// Opens the log and recovers the core from it.
-pub(crate) fn open(
-    folder: Folder,
-    me: NodeId,
-    apps: Vec<Source>,
-) -> Result<(Log<Folder>, Opened, Core), NodeError> {
-    let mut recovery = Recovery::default();
-    let (log, opened) = folder::open_log(folder, &mut |change| recovery.change(change))?;
+/// A node's folder, opened, and the core that recovered from its log.
+pub(crate) struct Recovered {
+    pub(crate) identity: Identity,
+    pub(crate) log: Log<Folder>,
+    pub(crate) opened: Opened,
+    pub(crate) core: Core,
+}
+
+/// Opens the folder and recovers the core from its log.
+pub(crate) fn recover(folder: Folder, apps: Vec<Source>) -> Result<Recovered, NodeError> {
+    let (identity, log, opened, recovery) = folder::open(folder)?;
     let [random, seed] = [entropy()?, entropy()?];
     let mut run = Run { counter: opened.run, random: [0; 16] };
     run.random.copy_from_slice(&random[..16]);
     let start = Start {
-        me,
+        me: identity.id(),
         run,
         entropy: seed,
         now: crate::clock::now(),
@@ -341,7 +359,7 @@ pub(crate) fn open(
         apps,
         notices: notices(&opened),
     };
-    Ok((log, opened, recovery.start(start)?))
+    Ok(Recovered { identity, log, core: recovery.start(start)?, opened })
 }
 
 /// What a person should know of how the log was found.

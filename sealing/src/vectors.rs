@@ -142,6 +142,7 @@ fn memo(lines: &mut Lines, peer: crate::NodeId, root: crate::Root) {
     lines.bytes("memo", memo.encode());
 }
 
+#[allow(clippy::disallowed_methods, reason = "the vectors are a file")]
 #[test]
 fn the_key_schedule_is_as_in_the_file_of_vectors() {
     let mut lines =

@@ -91,6 +91,8 @@ pub struct Core {
     pub(crate) waits_for_room: bool,
     /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
     pub(crate) postponed: VecDeque<Postponed>,
+    /// What goes on when the outbox has room again.
+    pub(crate) stalled: VecDeque<Postponed>,
     /// Timers wait until then because the outbox was full.
     pub(crate) timers_wait: Option<i64>,
     /// The last [`Effect::WakeAt`].
@@ -122,6 +124,7 @@ impl Core {
             confirmed: false,
             waits_for_room: false,
             postponed: VecDeque::new(),
+            stalled: VecDeque::new(),
             timers_wait: None,
             wake: None,
             effects: VecDeque::new(),
@@ -275,8 +278,11 @@ impl Core {
     }
 
     fn remove_peer(&mut self, node: NodeId) -> Result<Reply, ControlError> {
-        let row = self.peers.get(&node).filter(|row| !row.removed);
-        let row = PeerRow { removed: true, ..row.ok_or(ControlError::NoSuchPeer(node))?.clone() };
+        let known = self.peers.get(&node).filter(|row| !row.removed).cloned();
+        // A node that never was a peer, but for which sends wait, is removed too: they are refused.
+        let waits = || !self.outbox.streams_to(node).is_empty() && node != self.me;
+        let known = known.or_else(|| waits().then(PeerRow::default));
+        let row = PeerRow { removed: true, ..known.ok_or(ControlError::NoSuchPeer(node))? };
         self.write_peer(node, row);
         self.link_states.remove(&node);
         self.batch.commands.push(Command::RemovePeer(node));
@@ -338,6 +344,9 @@ impl Core {
     }
 
     fn stranger(&mut self, node: NodeId) {
+        if self.is_peer(node) {
+            return;
+        }
         self.strangers.retain(|known| *known != node);
         self.strangers.push_back(node);
         if self.strangers.len() > STRANGERS_MAX {

@@ -41,7 +41,7 @@ enum Taken {
 impl Core {
     /// Runs one event of an app: its rows and sends go to the open batch.
     fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
-        let context = Context { now: self.now, entropy: self.entropy(), room: self.outbox.room() };
+        let context = Context { now: self.now, entropy: self.entropy(), room: self.outbox.room(app) };
         let installed = self.apps.get_mut(app).ok_or_else(|| EventError::NoSuchInput {
             app: app.to_owned(),
             name: event_name(&event).to_owned(),
@@ -290,49 +290,70 @@ impl Core {
             return self.forked(peer, stream);
         }
         let (before, mut settled) = (own.settled, own.settled);
-        let mut refusals: BTreeMap<u64, String> = refusals.into_iter().collect();
-        while settled < upto && self.batch.has_room_for_pieces() {
-            let refusal = refusals.remove(&(settled + 1));
-            self.settle_oldest(stream, refusal.as_deref());
-            settled += 1;
+        let refusals: BTreeMap<u64, String> = refusals.into_iter().collect();
+        let mut has_room = true;
+        while settled < upto && has_room && self.batch.has_room_for_pieces() {
+            has_room = self.settle_oldest(stream, refusals.get(&(settled + 1)).map(String::as_str));
+            settled += u64::from(has_room);
         }
         if settled > before {
             self.write_stream(stream);
         }
         if settled < upto {
-            let refusals = refusals.into_iter().collect();
-            self.postponed.push_back(Postponed::Outcome { peer, stream, upto, refusals });
+            let refusals = refusals.into_iter().filter(|(number, _)| *number > settled).collect();
+            self.postpone(Postponed::Outcome { peer, stream, upto, refusals }, has_room);
         }
         self.batch.commands.push(Command::Settled { peer, stream, upto: settled });
         self.batch.streams.insert(stream);
     }
 
-    /// The oldest record of a stream has its outcome: its row goes, its app hears of it. The app's event cannot undo the
-    /// outcome: if it fails, people are told.
-    fn settle_oldest(&mut self, stream: StreamId, refusal: Option<&str>) {
-        let Some((number, unsettled)) = self.outbox.settle_oldest(stream) else { return };
-        let Some(route) = self.outbox.stream(stream).map(|own| own.route.clone()) else { return };
-        self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
+    /// The oldest record of a stream has its outcome: its app hears of it, its row goes. The app's event cannot undo the
+    /// outcome: if it fails, people are told. But if it lacks room for what it would send, the outcome waits: false.
+    fn settle_oldest(&mut self, stream: StreamId, refusal: Option<&str>) -> bool {
+        let Some(own) = self.outbox.stream(stream) else { return false };
+        let (app, peer) = (own.route.from_app.clone(), own.route.peer);
+        let Some(unsettled) = own.oldest().cloned() else { return false };
         self.batch.count_input();
-        self.ask_again_for_room();
         let Unsettled { output, arguments, .. } = &unsettled;
-        let peer = route.peer;
         let event = match refusal {
             Some(reason) => Event::Refused { output, arguments, peer, reason },
             None => Event::Delivered { output, arguments, peer, answer: None },
         };
-        if let Err(error) = self.event(&route.from_app, event) {
-            let app = route.from_app;
-            self.notice(format!("{app}: the outcome of `{output}` to {peer} was not heard: {error}"));
+        match self.event(&app, event) {
+            Ok(_) => {}
+            Err(EventError::NoRoom { .. }) => {
+                self.waits_for_room = true;
+                return false;
+            }
+            Err(error) => {
+                self.notice(format!("{app}: the outcome of `{output}` to {peer} was not heard: {error}"));
+            }
         }
+        if let Some(reason) = refusal.filter(|_| !self.hears_refusals(&app, output)) {
+            self.notice(format!(
+                "{app}: `{output}` to {peer} was refused, and the app has no `on refused {output}`: {reason}"
+            ));
+        }
+        if let Some((number, _)) = self.outbox.settle_oldest(stream) {
+            self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
+        }
+        self.ask_again_for_room();
+        true
     }
 
-    /// What waits because the outbox was full is asked for again once any event may send as much as it likes.
+    fn hears_refusals(&self, app: &str, output: &str) -> bool {
+        self.apps.get(app).is_some_and(|installed| installed.app.module().hears_refusals(output))
+    }
+
+    /// What waits because the outbox was full is asked for again once any event may send as much as it likes: records of
+    /// peers, and outcomes.
     fn ask_again_for_room(&mut self) {
-        if !self.waits_for_room || self.outbox.room() < ROOM_TO_GO_ON {
+        let has_room = |app: &String| self.outbox.room(app) >= ROOM_TO_GO_ON;
+        if !self.waits_for_room || !self.apps.keys().all(has_room) {
             return;
         }
         self.waits_for_room = false;
+        self.postponed.append(&mut self.stalled);
         let apps = self.apps.keys().map(|app| Command::Ready { app: app.clone() });
         self.batch.commands.extend(apps);
         let me = self.me;
@@ -356,17 +377,24 @@ impl Core {
         if !self.apps.contains_key(&own.route.from_app) {
             return;
         }
-        while left > 0 && self.batch.has_room_for_pieces() {
-            self.settle_oldest(stream, Some(&reason));
-            left -= 1;
+        let mut has_room = true;
+        while left > 0 && has_room && self.batch.has_room_for_pieces() {
+            has_room = self.settle_oldest(stream, Some(&reason));
+            left -= usize::from(has_room);
         }
         if left > 0 {
             self.write_stream(stream);
-            self.postponed.push_back(Postponed::End(stream));
+            self.postpone(Postponed::End(stream), has_room);
         } else {
             self.outbox.forget(stream);
             self.write_stream(stream);
         }
+    }
+
+    /// Goes on with the rest when the batch has room, or else when the outbox has.
+    fn postpone(&mut self, rest: Postponed, outbox_has_room: bool) {
+        let queue = if outbox_has_room { &mut self.postponed } else { &mut self.stalled };
+        queue.push_back(rest);
     }
 
     /// The peer heard of our stream what we never sent: this node was set back in time.

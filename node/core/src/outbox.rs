@@ -17,6 +17,12 @@ pub const OUTBOX_RECORDS_MAX: usize = 1 << 20;
 /// Bytes of all unsettled records: they are held in memory until the store keeps checkpoints.
 pub const OUTBOX_BYTES_MAX: usize = 256 << 20;
 
+/// Unsettled records of one app: what it leaves waiting must not keep the others from sending.
+pub const OUTBOX_RECORDS_PER_APP_MAX: usize = OUTBOX_RECORDS_MAX / 4;
+
+/// Bytes of the unsettled records of one app.
+pub const OUTBOX_BYTES_PER_APP_MAX: usize = OUTBOX_BYTES_MAX / 4;
+
 /// Bytes that a record costs beside its arguments, for [`OUTBOX_BYTES_MAX`].
 const RECORD_OVERHEAD_BYTES: usize = 128;
 
@@ -100,6 +106,11 @@ impl Stream {
     /// Unsettled records.
     pub fn len(&self) -> usize {
         self.unsettled.len()
+    }
+
+    /// The oldest record without an outcome.
+    pub fn oldest(&self) -> Option<&Unsettled> {
+        self.unsettled.front()
     }
 
     /// The stream's row.
@@ -196,8 +207,31 @@ pub struct Outbox {
     streams: BTreeMap<StreamId, Stream>,
     /// The stream that what is sent on a route goes into.
     current: BTreeMap<Route, StreamId>,
+    all: Load,
+    by_app: BTreeMap<String, Load>,
+}
+
+/// What is unsettled.
+#[derive(Debug, Default, Clone, Copy)]
+struct Load {
     records: usize,
     bytes: usize,
+}
+
+impl Load {
+    fn add(&mut self, unsettled: &Unsettled) {
+        self.records += 1;
+        self.bytes += cost(unsettled);
+    }
+
+    fn take(&mut self, unsettled: &Unsettled) {
+        self.records -= 1;
+        self.bytes -= cost(unsettled);
+    }
+
+    fn room(&self, records_max: usize, bytes_max: usize) -> usize {
+        if self.bytes >= bytes_max { 0 } else { records_max.saturating_sub(self.records) }
+    }
 }
 
 impl Outbox {
@@ -219,8 +253,7 @@ impl Outbox {
             }
             let unsettled =
                 Unsettled { tag: Tag(row.tag), output: row.output, arguments: row.arguments.into() };
-            self.records += 1;
-            self.bytes += cost(&unsettled);
+            self.add(&route.from_app, &unsettled);
             stream.unsettled.push_back(unsettled);
         }
         stream.synced = stream.last();
@@ -231,16 +264,22 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends that an event may still make.
-    pub fn room(&self) -> usize {
-        if self.bytes >= OUTBOX_BYTES_MAX { 0 } else { OUTBOX_RECORDS_MAX.saturating_sub(self.records) }
+    /// Sends that an event of this app may still make.
+    pub fn room(&self, app: &str) -> usize {
+        let own = self.by_app.get(app).copied().unwrap_or_default();
+        let own = own.room(OUTBOX_RECORDS_PER_APP_MAX, OUTBOX_BYTES_PER_APP_MAX);
+        own.min(self.all.room(OUTBOX_RECORDS_MAX, OUTBOX_BYTES_MAX))
+    }
+
+    fn add(&mut self, app: &str, unsettled: &Unsettled) {
+        self.all.add(unsettled);
+        self.by_app.entry(app.to_owned()).or_default().add(unsettled);
     }
 
     /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none: the stream's
     /// identity and the record's number.
     pub fn push(&mut self, route: &Route, fresh: StreamId, unsettled: Unsettled) -> (StreamId, u64) {
-        self.records += 1;
-        self.bytes += cost(&unsettled);
+        self.add(&route.from_app, &unsettled);
         let id = *self.current.entry(route.clone()).or_insert(fresh);
         let new = || Stream::new(fresh, route.clone(), 0, Tag([0; 8]));
         let stream = self.streams.entry(id).or_insert_with(new);
@@ -250,9 +289,12 @@ impl Outbox {
 
     /// Takes the oldest record of a stream, which now has its outcome: its number and what it was.
     pub fn settle_oldest(&mut self, id: StreamId) -> Option<(u64, Unsettled)> {
-        let (number, unsettled) = self.streams.get_mut(&id)?.settle_oldest()?;
-        self.records -= 1;
-        self.bytes -= cost(&unsettled);
+        let stream = self.streams.get_mut(&id)?;
+        let (number, unsettled) = stream.settle_oldest()?;
+        self.all.take(&unsettled);
+        if let Some(own) = self.by_app.get_mut(&stream.route.from_app) {
+            own.take(&unsettled);
+        }
         Some((number, unsettled))
     }
 
@@ -403,10 +445,11 @@ mod tests {
     #[test]
     fn room_comes_back_when_records_settle() {
         let mut outbox = filled(2, 100);
-        let full = outbox.room();
+        let full = outbox.room("a");
         let (number, settled) = outbox.settle_oldest(ID).expect("there are two");
         assert_eq!((number, settled.tag), (1, Tag([1; 8])));
-        assert_eq!(outbox.room(), full + 1);
+        assert_eq!(outbox.room("a"), full + 1);
+        assert_eq!(outbox.room("another"), OUTBOX_RECORDS_PER_APP_MAX);
         assert_eq!(outbox.stream(ID).map(|stream| (stream.settled, stream.last())), Some((1, 2)));
     }
 

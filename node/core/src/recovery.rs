@@ -18,6 +18,9 @@ use weft::module::Destination;
 /// Apps that a folder may have known in its life.
 const APPS_MAX: u32 = 65_536;
 
+/// Milliseconds by which the time kept may be ahead of the clock before people are told: more than clocks are apart.
+const CLOCK_AHEAD_MAX_MS: i64 = 3_600_000;
+
 /// Why a core does not start. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -44,6 +47,17 @@ pub enum StartError {
         kept: String,
         /// The shape in the source.
         new: String,
+    },
+    /// The log is another node's.
+    #[error(
+        "the log in this folder is that of the node {log}, and the folder's identity is that of {me}: put back the files \
+         that belong together"
+    )]
+    OtherNode {
+        /// Whose log it is.
+        log: NodeId,
+        /// Whose identity the folder has.
+        me: NodeId,
     },
     /// The same app twice.
     #[error("the app {0} is given twice")]
@@ -122,6 +136,11 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// Whether the log has no row: no node ever ran on it.
+    pub fn is_empty(&self) -> bool {
+        self.rows.values().all(BTreeMap::is_empty)
+    }
+
     /// Takes the next change of the log.
     pub fn change(&mut self, change: Change) {
         let rows = self.rows.entry(change.list).or_default();
@@ -155,7 +174,21 @@ impl Recovery {
         core.posts = self.posts()?;
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
         core.notices = std::mem::take(&mut start.notices).into();
-        core.now = clock.get(&()).copied().unwrap_or(i64::MIN).max(start.now);
+        let kept = clock.get(&()).copied().unwrap_or(i64::MIN);
+        core.now = kept.max(start.now);
+        if kept.saturating_sub(start.now) > CLOCK_AHEAD_MAX_MS {
+            core.notice(format!(
+                "the clock was ahead by {} hours when this node last ran: for its apps time stands still until it is \
+                 that late again",
+                (kept - start.now) / 3_600_000
+            ));
+        }
+        let owner = self.list::<[u8; 32], _>(rows::NODE, |key| key.is_empty().then_some(()))?.remove(&());
+        match owner.map(NodeId) {
+            Some(log) if log != core.me => return Err(StartError::OtherNode { log, me: core.me }),
+            Some(_) => {}
+            None => core.batch.change(rows::NODE, Vec::new(), Some(rows::encode(core.me.as_bytes()))),
+        }
         let newest = self.list::<u64, _>(rows::RUN, |key| key.is_empty().then_some(()))?.remove(&());
         core.begin_run(newest);
         self.install(&mut core, &known, start)?;
@@ -166,6 +199,10 @@ impl Recovery {
 
     /// Apps that do not run now, though rows of theirs are kept: nothing is lost, and people are told.
     fn name_absent(&self, core: &mut Core, known: &BTreeMap<String, AppRow>) {
+        if core.apps.is_empty() {
+            // Nothing runs here: somebody only asks or changes something.
+            return;
+        }
         for (name, row) in known {
             let own = rows::app_list(row.number, 0)..=rows::app_list(row.number, u32::MAX);
             if !core.apps.contains_key(name) && self.rows.range(own).any(|(_, rows)| !rows.is_empty()) {

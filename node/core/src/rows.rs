@@ -33,6 +33,9 @@ pub const RUN: u64 = 9;
 /// restart they fire for what they missed and for nothing else.
 pub const TICKED: u64 = 10;
 
+/// One row, key empty: the node whose log this is, so that a folder put together of two nodes' files is found out.
+pub const NODE: u64 = 11;
+
 /// The number in the log of list `list` of app `app`.
 pub fn app_list(app: u32, list: u32) -> u64 {
     u64::from(app) << 32 | u64::from(list)
@@ -55,7 +58,7 @@ pub struct AppRow {
 }
 
 /// A peer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerRow {
     /// What people call it here.
     pub name: String,

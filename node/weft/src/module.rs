@@ -238,6 +238,11 @@ pub struct Module {
 }
 
 impl Module {
+    /// Whether the app has an `on refused` for this output.
+    pub fn hears_refusals(&self, output: &str) -> bool {
+        self.refused.iter().any(|word| self.outputs[word.output as usize].name == output)
+    }
+
     /// A list of the state or, from [`SCRATCH`] on, a local one.
     pub fn list(&self, number: u32) -> &List {
         match number.checked_sub(SCRATCH) {

@@ -1,0 +1,153 @@
+//! A full outbox: what it refuses, what waits for room, and that one app's unsettled sends are its own.
+
+#![allow(clippy::disallowed_types, reason = "a test has the log around the core")]
+
+use engine::Snapshot;
+use link::Command;
+use node_core::{
+    Control, Core, Effect, Input, Out, Post, PostError, Recovery, Reply, ReplyId, Source, Start,
+};
+use sealing::{Identity, NodeId, Run, Ticket};
+use std::collections::BTreeMap;
+use store::{Log, Memory};
+
+const CHAIN: &str = r#"
+app chain
+
+state heard: int = 0
+state ended: int = 0
+
+on fill(to: node, text: text) { send ignored(text) to to }
+on go(to: node) { send part() to to }
+on part() from p { }
+on ignored(text: text) from p { }
+
+on delivered part() to p {
+  heard += 1
+  send part() to p
+}
+on refused ignored(_) to _ because _ { ended += 1 }
+
+view both = { heard, ended }
+"#;
+
+const OTHER: &str = "app other\non go(to: node) { send word() to to }\non word() from p { }\nview one = 1\n";
+
+struct Node {
+    core: Core,
+    log: Log<Memory>,
+    published: BTreeMap<String, Snapshot>,
+    /// Records that the link was handed: stream and number.
+    sent: Vec<(NodeId, link::StreamId, u64)>,
+    replies: Vec<Reply>,
+}
+
+impl Node {
+    fn start() -> Node {
+        let source = |text: &str| {
+            let module = weft::compile(text, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+            Source { text: text.to_owned(), module, settings: Vec::new() }
+        };
+        let mut recovery = Recovery::default();
+        let (log, opened) = Log::open(Memory::new(1), [5; 32], &mut |change| recovery.change(change))
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
+        let core = recovery
+            .start(Start {
+                me: NodeId([1; 32]),
+                run: Run { counter: opened.run, random: [1; 16] },
+                entropy: [2; 32],
+                now: 0,
+                synced: opened.synced,
+                apps: vec![source(CHAIN), source(OTHER)],
+                notices: Vec::new(),
+            })
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
+        let mut node = Node { core, log, published: BTreeMap::new(), sent: Vec::new(), replies: Vec::new() };
+        node.carry_out();
+        node
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(effect) = self.core.poll_effect() {
+            match effect {
+                Effect::Append { sequence, changes } => {
+                    let appended = self.log.append(sequence, &changes).unwrap_or_else(|w| panic!("{w}"));
+                    let synced = self.log.sync(appended).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    self.core.handle(0, Input::Synced(synced));
+                }
+                Effect::WakeAt(_) => {}
+                Effect::Out(released) => match released.into_inner() {
+                    Out::Publish { app, snapshot } => drop(self.published.insert(app, snapshot)),
+                    Out::Link(Command::Send { peer, record }) => {
+                        self.sent.push((peer, record.stream, record.number));
+                    }
+                    Out::Link(_) => {}
+                    Out::Reply { reply, .. } => self.replies.push(reply),
+                },
+            }
+        }
+    }
+
+    fn ask(&mut self, input: Input) -> Reply {
+        self.core.handle(0, input);
+        self.carry_out();
+        self.replies.pop().expect("every request is answered")
+    }
+
+    fn post(&mut self, app: &str, input: &str, body: String) -> Reply {
+        self.ask(Input::Post(Post {
+            reply: ReplyId(1),
+            app: app.to_owned(),
+            input: input.to_owned(),
+            body: body.into_bytes(),
+            by: "local".to_owned(),
+            idempotency_key: None,
+        }))
+    }
+
+    fn view(&self, app: &str, view: &str) -> String {
+        self.published[app].view(view, &[], "local", 0).unwrap_or_else(|wrong| panic!("{wrong}"))
+    }
+}
+
+#[test]
+fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
+    let mut node = Node::start();
+    let ben = Identity::from_seed(&[7; 64]).card(1);
+    let ticket = Ticket { node: ben.node(), card_hash: ben.hash(), addresses: Vec::new() };
+    let add = Control::AddPeer { ticket, name: "Ben".to_owned() };
+    assert!(matches!(node.ask(Input::Control { reply: ReplyId(2), control: add }), Reply::Done));
+    let go = format!(r#"{{"to":"{}"}}"#, ben.node());
+    assert!(matches!(node.post("chain", "go", go.clone()), Reply::Applied(_)));
+
+    // Fill the app's share with sends to a node that never was a peer.
+    let nobody = NodeId([9; 32]);
+    let text = "x".repeat(200 << 10);
+    let fill = format!(r#"{{"to":"{nobody}","text":"{text}"}}"#);
+    let mut filled = 0;
+    while let Reply::Applied(_) = node.post("chain", "fill", fill.clone()) {
+        filled += 1;
+        assert!(filled < 2_000, "the outbox has a bound");
+    }
+    assert!(matches!(node.post("chain", "go", go.clone()), Reply::Refused(PostError::Refused(_))));
+    assert!(
+        matches!(node.post("other", "go", go.clone()), Reply::Applied(_)),
+        "another app has its own room"
+    );
+
+    // Ben's outcome comes while there is no room for what its handler sends: it waits.
+    let (peer, stream, number) = node.sent[0];
+    assert_eq!((peer, number), (ben.node(), 1));
+    let outcome = || Input::Link(link::Effect::Outcome { peer, stream, upto: 1, refusals: Vec::new() });
+    node.core.handle(0, outcome());
+    node.carry_out();
+    assert_eq!(node.view("chain", "both"), r#"{"heard":0,"ended":0}"#);
+
+    // What waits for the stranger is given up: there is room, and the outcome is heard, once.
+    let remove = Control::RemovePeer(nobody);
+    assert!(matches!(node.ask(Input::Control { reply: ReplyId(3), control: remove }), Reply::Done));
+    assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":1,"ended":{filled}}}"#));
+    node.core.handle(0, outcome());
+    node.carry_out();
+    assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":1,"ended":{filled}}}"#));
+}
