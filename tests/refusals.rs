@@ -55,6 +55,7 @@ fn what_cannot_start_says_what_and_what_to_do() {
             &["No such file", "did you mean notes.weft?"],
         ),
         (&["node", "--dir", "new", "--app", "bytes.weft", "--http", "127.0.0.1:0"], 1, &["bytes.weft"]),
+        (&["node", "--dir", "/proc/new", "--app", "notes.weft", "--http", "127.0.0.1:0"], 1, &["/proc/new"]),
         (
             &["node", "--dir", "new", "--app", "/dev/zero", "--http", "127.0.0.1:0"],
             1,

@@ -7,6 +7,7 @@ mod demo;
 use browser::Browser;
 use demo::{Demo, NodeUnderTest, PATIENCE, wait_for};
 use serde_json::{Value, json};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -90,6 +91,24 @@ fn a_hundred_lines_both_ways_while_each_node_is_killed_ten_times() {
         assert!(!found, "the recording has the word {word:?} in it");
     }
     assert!(demo.end().success(), "the demo ends well");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_running_and_nothing_lying_about() {
+    let demo = Demo::start(&[]);
+    let nodes = ["ann", "ben"].map(|name| demo.node(name));
+    let recording = demo.recording();
+    let interrupted = Command::new("kill").args(["-INT", &demo.pid().to_string()]).status();
+    assert!(interrupted.expect("there is kill").success());
+    let status = demo.wait();
+    assert!(status.code().is_some(), "it ends by itself, not by the signal: {status}");
+    for node in nodes {
+        assert!(std::net::TcpStream::connect(&node.http).is_err(), "{} is still served", node.http);
+    }
+    assert!(
+        !recording.parent().expect("it is in the demo's folder").exists(),
+        "the temporary folder is gone"
+    );
 }
 
 #[test]

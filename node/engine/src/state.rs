@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weft::module::{ListKind, Module, SCRATCH, Type};
 use weft::{Value, module};
 
-/// The list number of deltas that keep when timers are due; the key is [`timer_key`].
+/// The list number of deltas that keep when timers are due; the key is the timer and its arguments.
 pub const TIMERS: u32 = u32::MAX - 1;
 
 /// Timers pending in one app: each takes about 200 bytes of memory, and the log keeps them.

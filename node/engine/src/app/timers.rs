@@ -20,7 +20,7 @@ impl App {
         self.ticks = self.module.everies.iter().map(|every| Some(next_tick(every.period, ticked))).collect();
     }
 
-    /// When the first timer or `every` is due, in milliseconds since 1970 UTC; [`Event::Due`] fires it.
+    /// When the first timer or `every` is due, in milliseconds since 1970 UTC; [`crate::Event::Due`] fires it.
     pub fn next_due(&self) -> Option<i64> {
         let timer = self.state.timers.first().map(|(due, _)| *due);
         timer.into_iter().chain(self.ticks.iter().flatten().copied()).min()
