@@ -21,6 +21,11 @@ impl Bucket {
         Bucket::new(Span(1_000_000 / count), count)
     }
 
+    /// When the next token is there, if there is none.
+    pub(crate) fn next_at(&self) -> Time {
+        Time((self.full_at - Time(0)).0.saturating_sub(self.interval.times(self.burst.saturating_sub(1)).0))
+    }
+
     /// Takes one token if there is one.
     pub(crate) fn take(&mut self, now: Time) -> bool {
         let full_at = self.full_at.max(now) + self.interval;
@@ -44,5 +49,7 @@ mod tests {
             [0, 0, 0, 0, 9, 10, 10, 1000, 1000, 1000, 1000].map(&mut taken),
             [true, true, true, false, false, true, false, true, true, true, false]
         );
+        assert_eq!(bucket.next_at(), Time(1010));
+        assert!(!bucket.take(Time(1009)) && bucket.take(Time(1010)));
     }
 }

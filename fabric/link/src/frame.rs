@@ -104,6 +104,19 @@ impl Frame<'_> {
         }
     }
 
+    /// Whether this frame speaks of what the receiver of it sent in the pair of runs that its sender knows.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            Frame::Ack { .. }
+                | Frame::Hailed(_)
+                | Frame::Stored { .. }
+                | Frame::Waiting { .. }
+                | Frame::Ready { .. }
+                | Frame::Forked { .. }
+        )
+    }
+
     /// Whether a hello may carry this frame: what begins streams, before anything is known of the receiver.
     pub(crate) fn may_be_in_hello(&self) -> bool {
         match self {

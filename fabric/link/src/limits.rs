@@ -130,6 +130,18 @@ pub const GREETING_INTERVAL_LONG: Span = Span::seconds(600);
 /// The longest time between two hellos to a peer that declines: once it adds this node, it greets by itself.
 pub const DECLINED_INTERVAL_LONG: Span = Span::seconds(3_600);
 
+/// Moves of a peer that are followed: one in this time, and [`MOVES_MAX`] at once. A node that goes from one network to
+/// another, or whose router forgets it, moves less often; whoever sits on the path and makes its datagrams come from ever
+/// other ports gets a challenge, its response and an acknowledgement in this time, and a true move waits no longer.
+pub const MOVE_INTERVAL: Span = Span::seconds(5);
+/// See [`MOVE_INTERVAL`]: there and back, twice.
+pub const MOVES_MAX: u64 = 4;
+
+/// Path challenges of a link: one in this time, as the first probe of an unknown path, and [`CHALLENGES_MAX`] at once.
+pub const CHALLENGE_INTERVAL: Span = Span::seconds(1);
+/// See [`CHALLENGE_INTERVAL`]: each of [`MOVES_MAX`] may be lost once.
+pub const CHALLENGES_MAX: u64 = 2 * MOVES_MAX;
+
 /// Time between two faults of a peer that its owner is told of: for people, who need one to ask for the rest.
 pub const FAULT_INTERVAL: Span = Span::seconds(60);
 

@@ -130,7 +130,7 @@ impl Link {
             node,
             card_hash: None,
             card: None,
-            path: Path::default(),
+            path: Path::new(),
             current: None,
             pending: None,
             hello_heard: HelloCounters::default(),
@@ -338,6 +338,7 @@ impl Link {
             self.asking.as_ref().map(|(_, retry)| retry.at),
             self.confirm_by.filter(|_| self.conversation.has_outgoing()),
             self.conversation.recovery.next_timeout(),
+            self.path.challenge_at().filter(|_| self.has_work()),
         ]
         .into_iter()
         .flatten()
@@ -358,6 +359,7 @@ impl Link {
             retry.sent(call.now);
             self.ping_due = true;
         }
+        self.path.on_timeout(call.now);
         self.on_greeting_timeout(call.now);
         self.on_hello_timeout(call);
         self.on_fetch_timeout(call);

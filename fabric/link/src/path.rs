@@ -2,10 +2,14 @@
 
 use std::net::SocketAddr;
 
-use crate::limits::{ADDRESSES_PER_PEER_MAX, AMPLIFICATION_MAX};
+use crate::bucket::Bucket;
+use crate::limits::{
+    ADDRESSES_PER_PEER_MAX, AMPLIFICATION_MAX, CHALLENGE_INTERVAL, CHALLENGES_MAX, MOVE_INTERVAL, MOVES_MAX,
+};
+use crate::time::Time;
 
 /// The addresses of a peer and the state of the one in use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Path {
     known: Vec<SocketAddr>,
     current: Option<SocketAddr>,
@@ -18,9 +22,33 @@ pub(crate) struct Path {
     challenge: Option<[u8; 8]>,
     /// Whether the challenge went out since it was made or a probe was due.
     challenge_sent: bool,
+    /// Whether the challenge was acknowledged: it came, and its response is still on its way or lost.
+    challenge_came: bool,
+    /// Somebody on the path can make datagrams come from ever other addresses without any key: moves are counted.
+    moves: Bucket,
+    challenges: Bucket,
+    /// When a challenge that is due may go, if the bucket had none for it.
+    challenge_at: Option<Time>,
 }
 
 impl Path {
+    pub(crate) fn new() -> Path {
+        Path {
+            known: Vec::new(),
+            current: None,
+            proven: false,
+            suggested: None,
+            received: 0,
+            sent: 0,
+            challenge: None,
+            challenge_sent: false,
+            challenge_came: false,
+            moves: Bucket::new(MOVE_INTERVAL, MOVES_MAX),
+            challenges: Bucket::new(CHALLENGE_INTERVAL, CHALLENGES_MAX),
+            challenge_at: None,
+        }
+    }
+
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.current
     }
@@ -46,6 +74,14 @@ impl Path {
         }
     }
 
+    /// Follows the peer to where its newest packet came from, unless it moved too often: then the address in use stays.
+    /// Returns whether it is another one.
+    pub(crate) fn follow(&mut self, now: Time, address: SocketAddr, challenge: [u8; 8]) -> bool {
+        let stays = self.current == Some(address);
+        let is_first = self.current.is_none();
+        !stays && (is_first || self.moves.take(now)) && self.moved_to(address, challenge)
+    }
+
     /// An address that authenticated packets come from is the one in use at once, and unproven until it answered.
     /// Returns whether it is another one.
     pub(crate) fn moved_to(&mut self, address: SocketAddr, challenge: [u8; 8]) -> bool {
@@ -68,6 +104,7 @@ impl Path {
             self.sent = 0;
             self.challenge = None;
             self.challenge_sent = false;
+            self.challenge_came = false;
         }
     }
 
@@ -107,31 +144,52 @@ impl Path {
         if !self.proven {
             self.challenge.get_or_insert(challenge);
             self.challenge_sent = false;
+            self.challenge_came = false;
         }
     }
 
-    /// Whether the address in use proved nothing and was not asked to.
+    /// Whether the address in use proved nothing, and no challenge is on its way.
     pub(crate) fn is_unasked(&self) -> bool {
-        !self.proven && self.challenge.is_none()
+        !self.proven && (self.challenge.is_none() || self.challenge_came)
     }
 
-    /// The challenge to be sent now.
-    pub(crate) fn challenge_due(&self) -> Option<[u8; 8]> {
-        self.challenge.filter(|_| !self.challenge_sent && !self.proven)
+    /// The challenge was acknowledged. If its response does not come it is asked again once there is something to say.
+    pub(crate) fn challenge_came(&mut self) {
+        self.challenge_came |= self.challenge_sent;
+    }
+
+    /// The challenge to be sent now, which counts as sent.
+    pub(crate) fn take_challenge(&mut self, now: Time) -> Option<[u8; 8]> {
+        let due = self.challenge.filter(|_| !self.challenge_sent && !self.proven)?;
+        if !self.challenges.take(now) {
+            self.challenge_at = Some(self.challenges.next_at());
+            return None;
+        }
+        self.challenge_sent = true;
+        self.challenge_at = None;
+        Some(due)
+    }
+
+    /// When a challenge that had to wait may go.
+    pub(crate) fn challenge_at(&self) -> Option<Time> {
+        self.challenge_at
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        self.challenge_at = self.challenge_at.filter(|at| *at > now);
     }
 
     /// What was asked went under keys that are gone: it is asked again.
     pub(crate) fn forget_asking(&mut self) {
         self.challenge_sent = false;
+        self.challenge_came = false;
     }
 
-    pub(crate) fn challenge_was_sent(&mut self) {
-        self.challenge_sent = true;
-    }
-
-    /// The answer to a challenge. Returns whether it proved the address in use.
-    pub(crate) fn answered(&mut self, from: SocketAddr, data: [u8; 8]) -> bool {
-        self.current == Some(from) && self.challenge == Some(data) && self.prove(from)
+    /// The answer to a challenge. It proves the address in use, wherever it came from: the challenge went there alone
+    /// (RFC 9000, 8.2.3). Returns that address if it is news.
+    pub(crate) fn answered(&mut self, data: [u8; 8]) -> Option<SocketAddr> {
+        let asked = self.current.filter(|_| self.challenge == Some(data))?;
+        self.prove(asked).then_some(asked)
     }
 
     /// This address is proven. Returns whether that is news.
@@ -142,5 +200,58 @@ impl Path {
             self.challenge = None;
         }
         news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_port(port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], port))
+    }
+
+    /// Many packets a second, each from another address than the one before: those at once, and one more each interval.
+    #[test]
+    fn moves_are_counted_and_the_address_in_use_stays_beyond() {
+        let mut path = Path::new();
+        assert!(path.follow(Time(0), at_port(1), [0; 8]), "the first address is no move");
+        let mut moved = |now: Time| {
+            let other = if path.address() == Some(at_port(1)) { at_port(2) } else { at_port(1) };
+            let moves = path.follow(now, other, [1; 8]);
+            assert_eq!(path.address() == Some(other), moves);
+            moves
+        };
+        let moves = (0..1000).filter(|_| moved(Time(0))).count() as u64;
+        assert_eq!(moves, MOVES_MAX);
+        assert!(!moved(Time(MOVE_INTERVAL.0 - 1)) && moved(Time(MOVE_INTERVAL.0)));
+    }
+
+    #[test]
+    fn challenges_are_counted_and_one_that_waits_has_its_time() {
+        let mut path = Path::new();
+        path.moved_to(at_port(1), [1; 8]);
+        let mut asked = 0;
+        while path.take_challenge(Time(0)).is_some() {
+            asked += 1;
+            path.challenge_again([2; 8]);
+        }
+        assert_eq!((asked, path.challenge_at()), (CHALLENGES_MAX, Some(Time(CHALLENGE_INTERVAL.0))));
+        path.on_timeout(Time(CHALLENGE_INTERVAL.0));
+        assert_eq!(path.challenge_at(), None);
+        assert_eq!(path.take_challenge(Time(CHALLENGE_INTERVAL.0)), Some([1; 8]));
+    }
+
+    #[test]
+    fn a_challenge_that_came_is_asked_again_only_when_there_is_something_to_say() {
+        let mut path = Path::new();
+        path.moved_to(at_port(1), [1; 8]);
+        assert!(path.take_challenge(Time(0)).is_some() && !path.is_unasked());
+        path.challenge_came();
+        assert_eq!(path.take_challenge(Time(0)), None);
+        assert!(path.is_unasked());
+        assert_eq!(path.answered([9; 8]), None);
+        assert_eq!(path.answered([1; 8]), Some(at_port(1)));
+        assert!(!path.is_unasked());
     }
 }

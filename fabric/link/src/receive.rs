@@ -63,7 +63,8 @@ impl Link {
         if let Err(fault) = self.check(&frames) {
             return self.misbehaved(fault, call);
         }
-        self.on_proof(arrival, newest, call);
+        let moves = newest && self.shows_place(&frames);
+        self.on_proof(arrival, moves, call);
         self.apply(&frames, number, arrival, call);
         // What hails carried and this packet did not say to have come is due again.
         if let Some(hailed) = self.hail_in_flight.take() {
@@ -90,14 +91,14 @@ impl Link {
     }
 
     /// The peer spoke in this pair of runs: it is there, and where this came from.
-    fn on_proof(&mut self, arrival: Arrival, newest: bool, call: &mut Call<'_>) {
+    fn on_proof(&mut self, arrival: Arrival, moves: bool, call: &mut Call<'_>) {
         self.confirm_by = None;
         let Some(session) = &mut self.current else { return };
         let first = session.standing != Standing::Proven;
         session.standing = Standing::Proven;
         self.was_met = true;
         self.hail_wanted = false;
-        if newest {
+        if moves {
             self.follow(arrival.from, call);
         }
         self.path.on_received(arrival.from, arrival.bytes);
@@ -108,10 +109,20 @@ impl Link {
         self.set_state(PeerState::Up, call.effects);
     }
 
+    /// Whether a packet says where the peer is: not if it only asks for or brings the proof of an address, or only
+    /// acknowledges that (probing packets of RFC 9000, 9.1). If it did, each move would make the next one.
+    fn shows_place(&self, frames: &[Frame<'_>]) -> bool {
+        frames.iter().any(|frame| match frame {
+            Frame::Padding | Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::Close => false,
+            Frame::Ack { ranges, .. } => self.conversation.recovery.acknowledges_content(ranges),
+            _ => true,
+        })
+    }
+
     /// The newest packet says where the peer is.
     fn follow(&mut self, from: SocketAddr, call: &mut Call<'_>) {
         let challenge = call.random();
-        if self.path.moved_to(from, challenge) {
+        if self.path.follow(call.now, from, challenge) {
             self.conversation.recovery.path_changed();
         }
     }
@@ -144,7 +155,7 @@ impl Link {
                 self.set_state(PeerState::Declined, call.effects);
                 return;
             }
-            kept &= self.apply_frame(frame, arrival, call);
+            kept &= self.apply_frame(frame, call);
         }
         let challenged = frames.iter().rev().find_map(|frame| match frame {
             Frame::PathChallenge(data) => Some(*data),
@@ -167,23 +178,21 @@ impl Link {
         }
     }
 
-    fn apply_frame(&mut self, frame: &Frame<'_>, arrival: Arrival, call: &mut Call<'_>) -> bool {
+    fn apply_frame(&mut self, frame: &Frame<'_>, call: &mut Call<'_>) -> bool {
         match frame {
             Frame::Ack { ranges, delay } => {
                 let told = self.conversation.recovery.on_acknowledged(call.now, ranges, Span(*delay));
                 self.conversation.acknowledged(&told.acknowledged);
                 self.on_lost(&told.lost, call);
                 if told.acknowledged.contains(&Content::Challenge) {
-                    // It came and its answer may be lost.
-                    let challenge = call.random();
-                    self.path.challenge_again(challenge);
+                    self.path.challenge_came();
                 }
             }
             // Of several in a packet the last one is answered.
             Frame::PathChallenge(_) => {}
             Frame::PathResponse(data) => {
-                if self.path.answered(arrival.from, *data) {
-                    call.effects.push(Effect::Address { peer: self.node, address: arrival.from });
+                if let Some(address) = self.path.answered(*data) {
+                    call.effects.push(Effect::Address { peer: self.node, address });
                     self.memo_due = true;
                 }
             }
@@ -216,7 +225,7 @@ impl Link {
         let Some(hail) = self.session(which).and_then(|session| session.open_hail(&run, sealed)) else {
             return;
         };
-        let frames = match frame::decode(&hail.frames) {
+        let mut frames = match frame::decode(&hail.frames) {
             Ok(frames) if frames.iter().all(Frame::may_be_in_hail) => frames,
             Ok(_) => return self.misbehaved(PeerMisbehaved::FrameOutOfPlace, call),
             Err(fault) => return self.misbehaved(fault, call),
@@ -227,10 +236,14 @@ impl Link {
             return;
         }
         self.learn(run, hail.number);
+        let fresh = hail.known == call.me.run;
+        if !fresh {
+            // Answers to another run of this node: their handles and numbers say nothing of what this one sent.
+            frames.retain(|frame| !frame.is_answer());
+        }
         if let Err(fault) = self.check(&frames) {
             return self.misbehaved(fault, call);
         }
-        let fresh = hail.known == call.me.run;
         if fresh {
             self.on_proof(arrival, true, call);
         } else {
@@ -238,7 +251,7 @@ impl Link {
         }
         let mut kept = true;
         for frame in &frames {
-            kept &= self.apply_frame(frame, arrival, call);
+            kept &= self.apply_frame(frame, call);
         }
         if kept {
             self.hail_to_acknowledge = Some(hail.number);

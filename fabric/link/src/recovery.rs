@@ -135,6 +135,12 @@ impl Recovery {
         !self.sent.is_empty()
     }
 
+    /// Whether an acknowledgement of these ranges tells of more than that challenges came.
+    pub(crate) fn acknowledges_content(&self, ranges: &[(u64, u64)]) -> bool {
+        let mut sent = ranges.iter().flat_map(|(start, end)| self.sent.range(*start..=*end));
+        sent.any(|(_, sent)| sent.content.iter().any(|content| *content != Content::Challenge))
+    }
+
     pub(crate) fn probes(&self) -> u32 {
         self.probes
     }

@@ -13,6 +13,7 @@ use crate::limits::{
 use crate::link::{Acknowledging, Call, HailInFlight, Link};
 use crate::recovery::{Content, Timeout};
 use crate::session::Standing;
+use crate::time::Time;
 
 /// Bytes of frames below which no packet is made for an unproven address: it waits until more may go.
 const FRAMES_BYTES_MIN: usize = 24;
@@ -51,7 +52,7 @@ impl Link {
         let acknowledges = self.write_acknowledgement(call, &mut frames, end);
         let mut contents = Vec::new();
         if forced || self.conversation.recovery.has_room() {
-            self.write_frames(forced, &mut frames, end, &mut contents);
+            self.write_frames(call.now, forced, &mut frames, end, &mut contents);
         }
         if contents.is_empty() && !(acknowledges && self.acknowledging.now) {
             return false;
@@ -77,16 +78,15 @@ impl Link {
     /// No more may go to this address before it proved itself: the question alone does, one at a time, so that the
     /// link does not fall silent.
     fn ask_for_proof(&mut self, to: SocketAddr, call: &mut Call<'_>) -> bool {
-        let Some(data) = self.path.challenge_due().filter(|_| !self.conversation.recovery.is_waiting())
-        else {
-            return false;
-        };
         let which = self.speaking();
+        if self.conversation.recovery.is_waiting() {
+            return false;
+        }
+        let Some(data) = self.path.take_challenge(call.now) else { return false };
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return false };
         let mut frames = Vec::new();
         Frame::PathChallenge(data).encode(&mut frames);
         let (number, bytes) = session.seal(&frames);
-        self.path.challenge_was_sent();
         self.path.on_sent(bytes.len());
         self.conversation.recovery.on_sent(call.now, number, bytes.len(), vec![Content::Challenge]);
         call.effects.push(Effect::Datagram { to, bytes });
@@ -106,11 +106,17 @@ impl Link {
         !frames.is_empty()
     }
 
-    fn write_frames(&mut self, forced: bool, frames: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
-        if let Some(data) = self.path.challenge_due() {
+    fn write_frames(
+        &mut self,
+        now: Time,
+        forced: bool,
+        frames: &mut Vec<u8>,
+        end: usize,
+        contents: &mut Vec<Content>,
+    ) {
+        if let Some(data) = self.path.take_challenge(now) {
             Frame::PathChallenge(data).encode(frames);
             contents.push(Content::Challenge);
-            self.path.challenge_was_sent();
         }
         if let Some(number) = self.hail_to_acknowledge.take() {
             Frame::Hailed(number).encode(frames);

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use link::limits::GREETINGS_PER_SECOND;
+use link::limits::{GREETINGS_PER_SECOND, MOVE_INTERVAL, MOVES_MAX};
 use link::{DownReason, Effect, Peer, PeerState, Time};
 use sealing::NodeId;
 
-use crate::world::{SECOND, World};
+use crate::world::{Forwarder, SECOND, World};
 
 fn two(seed: u64) -> World {
     let mut world = World::new(seed, 2);
@@ -290,4 +290,122 @@ fn a_node_whose_runs_went_back_is_told_how_far_and_is_well_above() {
         assert_eq!(world.nodes[0].store.fates.len(), 4, "with the memo: {with_memo}");
         assert_eq!(world.behind.len(), 1);
     }
+}
+
+/// Somebody on the path needs no key to make every datagram seem to come from elsewhere.
+#[test]
+fn ports_that_change_all_the_time_make_no_storm() {
+    for (ports, each) in [(2, 1), (2, 2), (2, 3), (3, 1), (12, 1), (12, 6)] {
+        for (records, bound) in [(1, 20), (20, 150)] {
+            let mut world = two(14);
+            world.write(0, 1, 100);
+            run(&mut world, 10 * SECOND);
+            world.forwarder = Some(Forwarder { ports, each });
+            let before = world.datagrams;
+            for _ in 0..records {
+                world.write(0, 1, 100);
+                run(&mut world, 10 * SECOND / records);
+            }
+            let sent = world.datagrams - before;
+            assert!(world.is_settled(), "{ports} ports, {each} each");
+            assert_eq!(world.nodes[0].store.fates.len() as u64, 1 + records);
+            assert!(sent < bound, "{records} records, {ports} ports, {each} each: {sent} datagrams");
+            let before = world.datagrams;
+            run(&mut world, 3600 * SECOND);
+            assert_eq!(world.datagrams, before, "nobody has anything to say");
+        }
+    }
+}
+
+#[test]
+fn all_records_come_through_a_storm_of_ports_and_the_moves_are_few() {
+    for (ports, each) in [(2, 1), (12, 6)] {
+        let mut world = two(15);
+        world.write(0, 1, 100);
+        run(&mut world, 10 * SECOND);
+        world.forwarder = Some(Forwarder { ports, each });
+        let times = 400;
+        for at in 0..times {
+            world.write(at % 2, 1 - at % 2, if at % 40 == 0 { 20_000 } else { 100 });
+            run(&mut world, 10 * SECOND / times as u64);
+        }
+        run(&mut world, 10 * SECOND);
+        assert!(world.is_settled());
+        let fates: usize = world.nodes.iter().map(|node| node.store.fates.len()).sum();
+        assert_eq!(fates, times + 1);
+        let proven = world.reached["an address was proven"];
+        // Two sides: those at once, one more each interval, and the first contact.
+        let moves = 2 * (MOVES_MAX + 20 * SECOND / MOVE_INTERVAL.0 + 1);
+        assert!(proven <= moves, "{ports} ports, {each} each: {proven} moves");
+    }
+}
+
+#[test]
+fn a_moved_peer_is_followed_with_the_first_packet() {
+    let mut world = two(16);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    for at in 0..MOVES_MAX {
+        world.leave_home(0);
+        world.write(0, 1, 100);
+        run(&mut world, ONE_ROUND_TRIP);
+        assert_eq!(world.nodes[0].store.fates.len() as u64, 2 + at);
+    }
+}
+
+/// A packet of a response alone has 38 bytes, as one of a challenge alone.
+fn is_response_of_0(node: usize, bytes: &[u8]) -> bool {
+    node == 0 && bytes[0] == 0x53 && bytes.len() == 38
+}
+
+/// An address that nothing comes back from is not asked for ever while nobody has anything to say.
+#[test]
+fn responses_that_never_come_are_not_asked_for_without_end() {
+    let mut world = two(17);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    world.taken = is_response_of_0;
+    world.move_away(0);
+    let before = world.datagrams;
+    world.write(0, 1, 100);
+    run(&mut world, 60 * SECOND);
+    assert_eq!(world.nodes[0].store.fates.len(), 2);
+    let sent = world.datagrams - before;
+    assert!(sent < 12, "{sent} datagrams");
+}
+
+#[test]
+fn an_address_that_never_answers_gets_all_records_within_what_it_may_have() {
+    let mut world = two(18);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    world.taken = is_response_of_0;
+    world.move_away(0);
+    world.write(0, 1, 100);
+    for _ in 0..5 {
+        world.write(1, 0, 900);
+        run(&mut world, SECOND / 5);
+    }
+    run(&mut world, 60 * SECOND);
+    assert!(world.is_settled());
+}
+
+#[test]
+fn a_peer_that_moves_after_a_storm_of_ports_is_followed_once_there_is_a_token() {
+    let mut world = two(19);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    world.forwarder = Some(Forwarder { ports: 12, each: 1 });
+    for at in 0..40 {
+        world.write(at % 2, 1 - at % 2, 100);
+        run(&mut world, SECOND / 20);
+    }
+    world.forwarder = None;
+    run(&mut world, SECOND);
+    assert!(world.is_settled());
+    world.leave_home(0);
+    world.write(0, 1, 100);
+    // Its probes double: the first one after there is a token comes at most as late again.
+    run(&mut world, 2 * MOVE_INTERVAL.0 + SECOND);
+    assert!(world.is_settled());
 }

@@ -22,6 +22,17 @@ enum Happening {
     Chaos,
 }
 
+/// Somebody on the path who sends on all datagrams of everybody, from several ports in turn.
+#[derive(Clone, Copy)]
+pub struct Forwarder {
+    pub ports: u16,
+    /// Datagrams in a row from one port.
+    pub each: u64,
+}
+
+/// The first port of a [`Forwarder`]; nobody else has it.
+const FORWARDER_PORT: u16 = 20_000;
+
 /// How bad the network is, in thousandths.
 #[derive(Clone, Copy, Default)]
 pub struct Weather {
@@ -46,6 +57,9 @@ pub struct World {
     pub behind: Vec<(usize, u64)>,
     /// Every datagram that was sent, for somebody who listens.
     pub capture: Option<Vec<Vec<u8>>>,
+    pub forwarder: Option<Forwarder>,
+    /// Datagrams of a node that somebody on the path takes away: by who sent it and its bytes.
+    pub taken: fn(usize, &[u8]) -> bool,
     steps: u64,
     queue: BTreeMap<(Time, u64), Happening>,
     sequence: u64,
@@ -76,6 +90,8 @@ impl World {
             kinds: BTreeMap::new(),
             behind: Vec::new(),
             capture: None,
+            forwarder: None,
+            taken: |_, _| false,
             steps: 0,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -274,6 +290,16 @@ impl World {
         }
     }
 
+    /// Where the next datagram of a node seems to come from.
+    fn source(&mut self, node: usize) -> SocketAddr {
+        let address = self.nodes[node].address;
+        let Some(Forwarder { ports, each }) = self.forwarder else { return address };
+        let turn = (self.datagrams / each) % u64::from(ports);
+        let seen = SocketAddr::new(address.ip(), FORWARDER_PORT + turn as u16);
+        self.routes.insert(seen, node);
+        seen
+    }
+
     fn transmit(&mut self, node: usize, to: SocketAddr, bytes: Vec<u8>) {
         self.datagrams += 1;
         *self.kinds.entry(bytes[0]).or_default() += 1;
@@ -281,12 +307,16 @@ impl World {
             capture.push(bytes.clone());
         }
         assert!(bytes.len() <= link::limits::DATAGRAM_BYTES_MAX);
-        let from = self.nodes[node].address;
+        let from = self.source(node);
         let target = self.routes.get(&to).copied();
         let kind = bytes[0];
         let length = bytes.len();
         if target.is_some_and(|target| self.blocked.contains(&(node, target))) {
             self.reach("one-way partition");
+            return;
+        }
+        if (self.taken)(node, &bytes) {
+            self.reach("taken away");
             return;
         }
         let lost = self.chance(self.weather.loss);
@@ -553,7 +583,7 @@ impl World {
         self.start(node);
     }
 
-    fn move_away(&mut self, node: usize) {
+    pub fn move_away(&mut self, node: usize) {
         self.next_port += 1;
         let (old, home) = (self.nodes[node].address, self.nodes[node].home);
         let new = SocketAddr::new(home.ip(), self.next_port);
