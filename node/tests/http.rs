@@ -303,6 +303,8 @@ fn check(rows: &[Row<'_>]) {
             assert!(answer.head.contains(header), "{row:?}: {}", answer.head);
         }
         assert!(!answer.head.contains("access-control-"), "{row:?}: {}", answer.head);
+        // hyper panics at the date of a clock before 1970 or after 9999; see `auto_date_header` in the server.
+        assert!(!answer.head.contains("\r\ndate:"), "{row:?}: {}", answer.head);
     }
 }
 

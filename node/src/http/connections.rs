@@ -128,6 +128,9 @@ impl Connection {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
+            // hyper writes dates of the years 1970 to 9999 and panics at others, and a clock can show any. Nothing we
+            // answer is kept by a cache, which is what the date would be for (RFC 9110, 6.6.1).
+            .auto_date_header(false)
             .header_read_timeout(HEAD_TIMEOUT)
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX);
