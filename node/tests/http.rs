@@ -91,6 +91,7 @@ impl Handle for Memory {
         match (app, view) {
             ("notes", "all") => Ok(Value::from(notes.clone()).to_string()),
             ("notes", "echo") => Ok(json!({ "query": query, "by": by }).to_string()),
+            ("notes", "large") => Ok("x".repeat(query[0].1.parse().unwrap())),
             ("notes", "pretty") => Ok("[\r\n  1\n]".to_owned()),
             ("notes", "first") if notes.is_empty() => Err(ViewError::Refused("there is no note".to_owned())),
             ("notes", "first") => Ok(Value::from(notes[0].clone()).to_string()),
@@ -652,6 +653,36 @@ fn a_body_over_the_bound_is_refused_with_words() {
     stream.read_to_end(&mut bytes).unwrap();
     assert_eq!(Answer::read(&bytes).status, 413);
     assert_eq!(server.memory.0.notes.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_view_over_the_bound_is_refused_with_words() {
+    let server = Server::start();
+    let fits = server.ask("GET", "/notes/large?bytes=4194304", &[], b"");
+    assert_eq!((fits.status, fits.body.len()), (200, 4 * 1024 * 1024));
+    for accept in ["application/json", "text/event-stream"] {
+        let over = server.ask("GET", "/notes/large?bytes=4194305", &[("Accept", accept)], b"");
+        assert_eq!((over.status, over.error_code().as_str()), (413, "budget"));
+        assert!(over.body.contains("the view has 4194305 bytes"), "{}", over.body);
+        assert!(over.body.contains("take fewer rows"), "{}", over.body);
+    }
+}
+
+#[test]
+fn streams_of_one_view_share_what_was_computed() {
+    let server = Server::start();
+    let mut streams: Vec<Stream> = (0..16).map(|_| server.watch("/notes/all")).collect();
+    for stream in &mut streams {
+        stream.expect(&["HTTP/1.1 200 OK", "data: []"]);
+    }
+    let before = *server.memory.0.looked.borrow();
+    for (times, notes) in [(1, "a"), (2, "b")] {
+        server.memory.publish(&[notes]);
+        for stream in &mut streams {
+            stream.expect(&[&format!("data: [{notes:?}]")]);
+        }
+        assert_eq!(*server.memory.0.looked.borrow(), before + times);
+    }
 }
 
 #[test]

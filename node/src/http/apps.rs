@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
+use super::answers::{Answer, Asked, Question, Wanted};
 use super::body::read_object;
 use super::doors;
 use super::events;
@@ -19,16 +21,9 @@ use crate::handle::{Handle, Post, PostError, ViewError};
 const BY_LOCAL: &str = "local";
 
 /// A JSON text that is ready as it is.
-pub(super) fn json(text: String) -> Response {
+pub(super) fn json(text: impl Into<Body>) -> Response {
     let content_type = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, content_type)], text).into_response()
-}
-
-/// One view with its arguments: what a request asks for, and an event stream asks again.
-pub(super) struct Question {
-    pub(super) app: String,
-    pub(super) view: String,
-    pub(super) arguments: Vec<(String, String)>,
+    ([(header::CONTENT_TYPE, content_type)], text.into()).into_response()
 }
 
 /// `POST /{app}/{input}`
@@ -46,7 +41,14 @@ pub(super) async fn input<H: Handle>(
         .map_err(|problem| doors::not_an_input(&shared.handle, &app, &input).unwrap_or(problem))?;
     let post = Post { app, input, body, by: BY_LOCAL.to_owned(), idempotency_key };
     let answer = shared.handle.post(post).await.map_err(|error| post_problem(&shared.handle, error))?;
-    Ok(json(answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"answer":{answer}}}"#))))
+    let text = answer.map_or_else(|| "{}".to_owned(), |answer| format!(r#"{{"answer":{answer}}}"#));
+    // What was done stays done, so this is not the 503 that says that nothing was.
+    let text = shared.answers.of_text(text).map_err(|problem| {
+        let message =
+            format!("done, but {}; repeat it with its Idempotency-Key for the answer", problem.message);
+        Problem::unknown(message)
+    })?;
+    Ok(json(text))
 }
 
 fn post_problem<H: Handle>(handle: &H, error: PostError) -> Problem {
@@ -89,27 +91,43 @@ pub(super) async fn view<H: Handle>(
 ) -> Result<Response, Problem> {
     let Path((app, view)) = path.map_err(|error| Problem::shape(error.body_text()))?;
     let Query(arguments) = query.map_err(|error| Problem::shape(error.body_text()))?;
-    let question = Arc::new(Question { app, view, arguments });
+    let asked = shared.answers.ask(Question { app, view, arguments });
     if accepts(request.headers(), "text/event-stream") {
-        return events::stream(shared, question, request.extensions().get()).await;
+        return events::stream(shared, asked, request.extensions().get()).await;
     }
-    Ok(json(look(&shared, &question).await?))
+    let wanted = asked.wanted(None);
+    Ok(json(look(&shared, &asked, wanted).await?.json()))
+}
+
+/// A view's answer that is as new as wanted: another's, or else computed for all who ask the same by now.
+pub(super) async fn look<H: Handle>(
+    shared: &Arc<Shared<H>>,
+    asked: &Asked,
+    wanted: Wanted,
+) -> Result<Answer, Problem> {
+    let _computing = asked.computing.lock().await;
+    if let Some(result) = asked.computed(wanted) {
+        return result;
+    }
+    let number = asked.begin();
+    let version = shared.handle.watch(&asked.question.app).map(|published| *published.borrow());
+    let result = compute(shared, asked).await;
+    asked.end(number, version, result.clone());
+    result
 }
 
 /// Computes a view where blocking is allowed, a few at a time.
-pub(super) async fn look<H: Handle>(
-    shared: &Arc<Shared<H>>,
-    question: &Arc<Question>,
-) -> Result<String, Problem> {
+async fn compute<H: Handle>(shared: &Arc<Shared<H>>, asked: &Asked) -> Result<Answer, Problem> {
     let place = Arc::clone(&shared.views)
         .acquire_owned()
         .await
         .expect("the semaphore is never closed: nothing calls close on it");
-    let (handle, question) = (shared.handle.clone(), Arc::clone(question));
+    let (handle, answers) = (shared.handle.clone(), Arc::clone(&shared.answers));
+    let (question, before) = (Arc::clone(&asked.question), asked.before());
     let computed = tokio::task::spawn_blocking(move || {
         let _place = place;
         let looked = handle.view(&question.app, &question.view, &question.arguments, BY_LOCAL);
-        looked.map_err(|error| view_problem(&handle, error))
+        answers.of_view(looked.map_err(|error| view_problem(&handle, error))?, before)
     });
     match computed.await {
         Ok(result) => result,

@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::activity::Activity;
+use super::answers::Answers;
 use super::guard::{self, Caller};
 use super::limits::{
     ACCEPT_PAUSE, BUFFER_BYTES_MAX, CROWDED_IDLE_SPARED, CROWDED_PAUSE, CROWDED_TIMEOUT, DRAIN_IDLE_TIMEOUT,
@@ -44,7 +45,7 @@ pub(super) async fn serve<H: Handle>(
     let bound = listener.local_addr()?;
     let (stop, stopping) = watch::channel(());
     let token: Arc<str> = handle.token().into();
-    let router = routes::router(handle, stopping.clone());
+    let router = routes::router(handle, stopping.clone(), Answers::new());
     let places = Arc::new(Semaphore::new(connections_max));
     let crowded = Arc::new(Notify::new());
     let mut connections = JoinSet::new();

@@ -13,6 +13,18 @@ const _: () = assert!(EVENT_STREAMS_MAX < CONNECTIONS_MAX);
 /// Views computed at once. They block their thread, and more threads than this only take turns on a small machine.
 pub(super) const VIEWS_AT_ONCE: usize = 8;
 
+/// One view's answer. A page shows some thousands of rows of it; more is for a view with arguments, part by part.
+pub(super) const VIEW_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// All answers together that are being sent or kept for the next who asks, each counted once however many it is sent
+/// to: sixteen of the largest, and a node runs on the smallest machines.
+pub(super) const ANSWERS_BYTES_MAX: usize = 64 * 1024 * 1024;
+const _: () = assert!(VIEW_BYTES_MAX <= ANSWERS_BYTES_MAX && ANSWERS_BYTES_MAX <= u32::MAX as usize);
+
+/// An answer this small always finds room and is not counted, so that readers of large ones shut nobody out: all
+/// connections' and streams' together have at most 14 MiB.
+pub(super) const UNCOUNTED_BYTES_MAX: usize = 16 * 1024;
+
 /// An input's body. A line of the messenger has at most 4000 characters; a record on the wire 256 KiB.
 pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
 
@@ -41,6 +53,10 @@ pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a reader may take nothing at all of what is sent. A suspended page comes back and reconnects by itself.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A reader that is behind all this time must have taken [`VIEW_BYTES_MAX`] in it: 14 kB/s, less than any line that
+/// people still use. So the largest answer is held for one reader no longer than this.
+pub(super) const BEHIND_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Between two signs of life on an event stream; proxies usually give up after 30 to 60 s.
 pub(super) const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -13,6 +13,7 @@
 //! | `routes` | the paths |
 //! | `body` | a JSON object from a request, small enough and soon enough |
 //! | `apps`, `events` | an app's inputs and views, and the views as streams |
+//! | `answers` | what views answer: computed and kept once for many, counted while it is sent |
 //! | `doors` | what is told of an app, an input or a view that is not there |
 //! | `control` | peers and status, with the token |
 //! | `page` | the list of apps, a page for each, and the messenger's own |
@@ -20,6 +21,7 @@
 //! | `limits` | every bound, with its reason |
 
 mod activity;
+mod answers;
 mod apps;
 mod body;
 mod connections;

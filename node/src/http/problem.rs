@@ -38,6 +38,10 @@ impl Problem {
         Problem { retry_after_seconds: Some(retry_after_seconds), ..problem }
     }
 
+    pub(super) fn budget(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "budget", message)
+    }
+
     pub(super) fn unknown(message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "unknown", message)
     }
@@ -55,7 +59,7 @@ impl From<PostError> for Problem {
             PostError::Shape(_) => Problem::shape(message),
             PostError::NoSuchRoute { .. } => Problem::no_such_route(message),
             PostError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
-            PostError::Budget(_) => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "budget", message),
+            PostError::Budget(_) => Problem::budget(message),
             PostError::Full { retry_after_seconds } => Problem::full(message, retry_after_seconds),
             PostError::Unwritable(_) => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unwritable", message),
             PostError::Stopping => Problem::stopping(message),
@@ -71,7 +75,7 @@ impl From<ViewError> for Problem {
             ViewError::Shape(_) => Problem::shape(message),
             ViewError::NoSuchRoute { .. } => Problem::no_such_route(message),
             ViewError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
-            ViewError::Budget(_) => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "budget", message),
+            ViewError::Budget(_) => Problem::budget(message),
             ViewError::Stopping => Problem::stopping(message),
         }
     }

@@ -7,6 +7,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{delete, get};
 use tokio::sync::{Semaphore, watch};
 
+use super::answers::Answers;
 use super::limits::{EVENT_STREAMS_MAX, VIEWS_AT_ONCE};
 use super::problem::Problem;
 use super::{apps, control, page};
@@ -18,15 +19,18 @@ pub(super) struct Shared<H> {
     /// Its sender goes when the node stops.
     pub(super) stopping: watch::Receiver<()>,
     pub(super) event_streams: Arc<Semaphore>,
+    /// Places for views being computed.
     pub(super) views: Arc<Semaphore>,
+    pub(super) answers: Arc<Answers>,
 }
 
-pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>) -> Router {
+pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>, answers: Arc<Answers>) -> Router {
     let shared = Shared {
         handle,
         stopping,
         event_streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
         views: Arc::new(Semaphore::new(VIEWS_AT_ONCE)),
+        answers,
     };
     Router::new()
         .route("/", get(page::list::<H>))

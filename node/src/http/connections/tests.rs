@@ -3,15 +3,17 @@
 
 use std::sync::Mutex;
 
+use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::*;
 use crate::handle::{Control, ControlError, Description, Door, Post, PostError, ViewError};
-use crate::http::limits::{BODY_TIMEOUT, EVENT_KEEP_ALIVE};
+use crate::http::limits::{BODY_TIMEOUT, EVENT_KEEP_ALIVE, UNCOUNTED_BYTES_MAX};
 
-/// A node with one app, `log`, whose view `seen` notes what it was asked with and answers it.
+/// A node with one app, `log`, whose view `seen` notes what it was asked with and answers it, in so
+/// many `bytes`; for `GROWN` a large one once something was published.
 #[derive(Clone)]
 struct Log {
     asked: Arc<Mutex<Vec<String>>>,
@@ -34,10 +36,17 @@ impl Handle for Log {
     }
 
     fn view(&self, _: &str, _: &str, query: &[(String, String)], _: &str) -> Result<String, ViewError> {
-        let argument = query.iter().map(|(_, value)| value.as_str()).collect::<String>();
+        let of = |name: &str| query.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+        let argument = of("a").unwrap_or_default().to_owned();
+        let bytes = match of("bytes") {
+            Some("GROWN") if *self.published.borrow() > 0 => LARGE_BYTES,
+            bytes => bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
+        };
         let mut asked = self.asked.lock().unwrap();
         asked.push(argument.clone());
-        Ok(format!("{argument:?}"))
+        let answer = format!("{argument:?}");
+        let space = " ".repeat(usize::saturating_sub(bytes, answer.len()));
+        Ok(answer + &space)
     }
 
     fn watch(&self, _: &str) -> Option<watch::Receiver<u64>> {
@@ -201,4 +210,102 @@ async fn a_half_sent_head_does_not_hold_up_the_end() {
     })
     .await;
     assert!(began.elapsed() < HEAD_TIMEOUT);
+}
+
+/// What is not small, and how many of it there is room for.
+const LARGE_BYTES: usize = 2 * UNCOUNTED_BYTES_MAX;
+const LARGE_AT_ONCE: usize = 16;
+
+fn routes_with_room(log: Log) -> (watch::Sender<()>, Router) {
+    let (stop, stopping) = watch::channel(());
+    let answers = Answers::with_room(LARGE_AT_ONCE * LARGE_BYTES);
+    (stop, routes::router(log, stopping, answers))
+}
+
+/// A request to the routes alone, whose answers nobody reads until the test does.
+async fn ask_routes(router: &Router, target: &str, accept: &str) -> Response {
+    let request = Request::builder().uri(target).header("accept", accept).body(axum::body::Body::empty());
+    TowerToHyperService::new(router.clone()).call(request.unwrap()).await.unwrap()
+}
+
+fn large(argument: &str) -> String {
+    format!("/log/seen?a={argument}&bytes={LARGE_BYTES}")
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_take_no_more_than_their_room() {
+    let (_stop, router) = routes_with_room(Log::new());
+    let mut unread = Vec::new();
+    for number in 0..LARGE_AT_ONCE {
+        let accept = if number % 2 == 0 { "text/event-stream" } else { "*/*" };
+        let answer = ask_routes(&router, &large(&number.to_string()), accept).await;
+        assert_eq!(answer.status(), 200, "{number}");
+        unread.push(answer);
+    }
+    for accept in ["text/event-stream", "*/*"] {
+        let refused = ask_routes(&router, &large("more"), accept).await;
+        assert_eq!(
+            (refused.status().as_u16(), &refused.headers()["retry-after"]),
+            (503, &"1".parse().unwrap())
+        );
+    }
+    assert_eq!(ask_routes(&router, "/log/seen?a=small", "*/*").await.status(), 200);
+    unread.pop();
+    assert_eq!(ask_routes(&router, &large("more"), "*/*").await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_stream_that_was_told_holds_nothing_that_another_needs() {
+    let (_stop, router) = routes_with_room(Log::new());
+    let mut told = Vec::new();
+    for number in 0..2 * LARGE_AT_ONCE {
+        let answer = ask_routes(&router, &large(&number.to_string()), "text/event-stream").await;
+        assert_eq!(answer.status(), 200, "{number}");
+        let mut events = answer.into_body().into_data_stream();
+        assert_eq!(events.next().await.unwrap().unwrap().len(), "data: \n\n".len() + LARGE_BYTES);
+        told.push(events);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_finds_no_room_tells_the_newest_once_there_is() {
+    let log = Log::new();
+    let (_stop, router) = routes_with_room(log.clone());
+    let answer = ask_routes(&router, "/log/seen?a=x&bytes=GROWN", "text/event-stream").await;
+    let mut events = answer.into_body().into_data_stream();
+    assert_eq!(events.next().await.unwrap().unwrap(), "data: \"x\"\n\n");
+    let mut unread = Vec::new();
+    for number in 0..LARGE_AT_ONCE {
+        unread.push(ask_routes(&router, &large(&number.to_string()), "*/*").await);
+    }
+    log.published.send_modify(|version| *version += 1);
+    // The clock goes on only when nothing else can: whoever could be told has been.
+    while log.asked.lock().unwrap().iter().filter(|asked| *asked == "x").count() < 4 {
+        assert_eq!(events.next().await.unwrap().unwrap(), ": alive\n\n");
+    }
+    unread.clear();
+    let mut event = events.next().await.unwrap().unwrap();
+    while event == ": alive\n\n" {
+        event = events.next().await.unwrap().unwrap();
+    }
+    assert_eq!(event.len(), "data: \n\n".len() + LARGE_BYTES);
+}
+
+#[tokio::test]
+async fn streams_of_one_view_send_one_buffer() {
+    let log = Log::new();
+    let (_stop, router) = routes_with_room(log.clone());
+    let mut streams = Vec::new();
+    for _ in 0..4 * LARGE_AT_ONCE {
+        let answer = ask_routes(&router, &large("x"), "text/event-stream").await;
+        assert_eq!(answer.status(), 200);
+        streams.push(answer.into_body().into_data_stream());
+    }
+    let mut buffers = std::collections::BTreeSet::new();
+    for stream in &mut streams {
+        let event = stream.next().await.unwrap().unwrap();
+        buffers.insert(event.as_ptr());
+        assert_eq!(event.len(), "data: \n\n".len() + LARGE_BYTES);
+    }
+    assert_eq!(buffers.len(), 1);
 }
