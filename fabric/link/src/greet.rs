@@ -210,6 +210,8 @@ impl Link {
         }
         let mine_wins = call.me.identity.id() < self.node;
         if mine_wins && self.said.as_ref().is_some_and(|said| said.times <= PROBES_BEFORE_CHANGE) {
+            // The peer is where this came from, and this node may have said its own to where it was.
+            self.path.suggest(from);
             return;
         }
         let (accept, root) = opened.accept(&call.me.run, call.rng);

@@ -14,7 +14,7 @@ pub(crate) struct Path {
     known: Vec<SocketAddr>,
     current: Option<SocketAddr>,
     proven: bool,
-    /// Where a hello came from that was declined, since it may be a replay: tried once, before the known ones.
+    /// Where a hello came from that was declined or let lie, since it may be a replay: tried once, before the known ones.
     suggested: Option<SocketAddr>,
     received: u64,
     sent: u64,
