@@ -400,9 +400,11 @@ impl Core {
 
     fn append(&mut self) {
         self.batch.change(rows::CLOCK, Vec::new(), Some(rows::encode(&self.now)));
-        let everies = self.apps.values().filter(|installed| !installed.app.module().everies.is_empty());
-        if let Some(ticked) = everies.map(|installed| installed.app.ticked(self.now)).min() {
-            self.batch.change(rows::TICKED, Vec::new(), Some(rows::encode(&ticked)));
+        for (name, installed) in &self.apps {
+            if !installed.app.module().everies.is_empty() {
+                let ticks = rows::encode(&installed.app.ticks());
+                self.batch.change(rows::TICKED, name.clone().into_bytes(), Some(ticks));
+            }
         }
         let changes = self.batch.take_changes();
         let sequence = self.next_sequence;

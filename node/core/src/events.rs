@@ -12,7 +12,7 @@ use link::limits::REASON_BYTES_MAX;
 use link::{Command, Declaration, StreamId};
 use sealing::{NodeId, Tag};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Streams a peer may have here: one a pair of apps, and one more each time it was set back in time.
@@ -63,19 +63,20 @@ impl Core {
     /// Fires what is due, in the order of time, as far as the batch has room.
     pub(crate) fn fire_due(&mut self) {
         self.timers_wait = None;
+        let mut without_room = BTreeSet::new();
         while self.batch.has_room() {
-            let due =
-                self.apps.iter().filter_map(|(name, installed)| Some((installed.app.next_due()?, name)));
+            let others = self.apps.iter().filter(|(name, _)| !without_room.contains(*name));
+            let due = others.filter_map(|(name, installed)| Some((installed.app.next_due()?, name)));
             let Some((_, app)) = due.min().filter(|(due, _)| *due <= self.now) else { return };
             let app = app.clone();
             self.batch.count_input();
             match self.event(&app, Event::Due) {
                 Ok(Applied { failed: Some(failed), .. }) => self.notice(format!("{app}: {failed}")),
                 Ok(_) => {}
-                // The outbox is full, the only thing that an event waits for.
+                // The app's share of the outbox is full, the only thing that an event waits for; other apps go on.
                 Err(_) => {
                     self.timers_wait = Some(self.now.saturating_add(TIMERS_WAIT_MILLISECONDS));
-                    return;
+                    without_room.insert(app);
                 }
             }
         }

@@ -221,7 +221,8 @@ impl Recovery {
     ) -> Result<(), StartError> {
         let mut next = known.values().map(|row| row.number + 1).max().unwrap_or(1);
         let mut seen = BTreeSet::new();
-        let ticked = self.list::<i64, _>(rows::TICKED, |key| key.is_empty().then_some(()))?;
+        let ticks =
+            self.list::<Vec<(i64, i64)>, _>(rows::TICKED, |key| String::from_utf8(key.to_vec()).ok())?;
         for Source { text, module, settings } in start.apps {
             let name = module.name.clone();
             let (missing, endpoint) = (missing_setting(&module, &settings), endpoint_output(&module));
@@ -244,8 +245,7 @@ impl Recovery {
                 return Err(error);
             }
             self.restore(number, &mut app)?;
-            let before = known.get(&name).and(ticked.get(&()));
-            app.resume(before.map_or(core.now, |before| core.now.min(*before)));
+            app.resume(ticks.get(&name).map_or(&[][..], Vec::as_slice), core.now);
             let row = AppRow { number, source: text, shape };
             if known.get(&name) != Some(&row) {
                 core.batch.change(rows::APPS, name.clone().into_bytes(), Some(rows::encode(&row)));

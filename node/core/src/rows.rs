@@ -29,8 +29,8 @@ pub const CLOCK: u64 = 7;
 /// set back to an older copy, and a peer knew of a later start.
 pub const RUN: u64 = 9;
 
-/// One row, key empty: the time up to which every `every` had fired when the last batch was made, so that after a
-/// restart they fire for what they missed and for nothing else.
+/// Of each app with an `every`, by its name: their periods and when each fires next, as it was when the last batch was made,
+/// so that after a restart each fires once for what it missed and for nothing else.
 pub const TICKED: u64 = 10;
 
 /// One row, key empty: the node whose log this is, so that a folder put together of two nodes' files is found out.

@@ -135,3 +135,25 @@ fn a_tick_that_changes_nothing_writes_nothing() {
         );
     }
 }
+
+#[test]
+fn an_every_that_fired_does_not_fire_again_because_another_had_not() {
+    const SOURCE: &str = "app a\nstate days: int = 0\nstate minutes: int = 0\n\
+        every 1 d { days += 1 }\nevery 1 min { minutes += 1 }\nview both = { days, minutes }";
+    let storage = Memory::new(1);
+    let midnight = 24 * HOUR;
+    {
+        let (mut core, mut disk) =
+            start(&storage, midnight - 1, SOURCE, &[]).unwrap_or_else(|w| panic!("{w}"));
+        disk.tick(&mut core, midnight);
+        assert_eq!(disk.view("both"), r#"{"days":1,"minutes":1}"#);
+    }
+    let (mut core, mut disk) = start(&storage, midnight, SOURCE, &[]).unwrap_or_else(|w| panic!("{w}"));
+    disk.tick(&mut core, midnight);
+    assert_eq!(disk.view("both"), r#"{"days":1,"minutes":1}"#, "nothing was missed");
+    drop((core, disk));
+    let (mut core, mut disk) =
+        start(&storage, midnight + HOUR, SOURCE, &[]).unwrap_or_else(|w| panic!("{w}"));
+    disk.tick(&mut core, midnight + HOUR);
+    assert_eq!(disk.view("both"), r#"{"days":1,"minutes":2}"#, "an hour of minutes was missed: once");
+}

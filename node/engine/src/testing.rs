@@ -161,7 +161,7 @@ impl<'m> World<'m> {
                 app.set_value(at, invented(setting, at, self.module));
             }
         }
-        app.resume(self.now);
+        app.resume(&[], self.now);
         self.nodes.push(Node { id, app });
         id
     }

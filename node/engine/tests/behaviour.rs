@@ -40,12 +40,12 @@ fn wait(app: &mut App, now: &mut i64, milliseconds: i64) -> String {
 /// The app as the log has it.
 fn restart(app: &mut App, now: i64) -> String {
     let rows = app.snapshot().rows();
-    let (ticked, module) = (app.ticked(now), app.snapshot().module().clone());
+    let (ticks, module) = (app.ticks(), app.snapshot().module().clone());
     let mut again = App::new(Arc::new(module), ME);
     for row in &rows {
         again.restore(row.list, &row.key, row.row.as_deref()).unwrap();
     }
-    again.resume(ticked);
+    again.resume(&ticks, now);
     assert_eq!(again.snapshot().rows(), rows, "what was restored is what was kept");
     *app = again;
     format!("{} rows", rows.len())
@@ -114,7 +114,7 @@ fn each_program_does_what_the_table_says() {
         let module = weft::compile(source, name).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
         let mut app = App::new(Arc::new(module), ME);
         let mut now = BEGINS;
-        app.resume(now);
+        app.resume(&[], now);
         let lines: Vec<&str> = steps.lines().filter(|line| !line.is_empty()).collect();
         let mut at = 0;
         while let Some(line) = lines.get(at) {

@@ -112,7 +112,7 @@ const LATE: i64 = 60;
 fn app() -> App {
     let module = weft::compile(SOURCE, "model.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
     let mut app = App::new(Arc::new(module), ME);
-    app.resume(0);
+    app.resume(&[], 0);
     app
 }
 

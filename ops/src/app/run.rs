@@ -155,7 +155,7 @@ impl Session {
         let clock = context.now.saturating_add(self.ahead);
         if self.now == i64::MIN {
             self.now = clock;
-            self.app.resume(clock);
+            self.app.resume(&[], clock);
         }
         self.fire_upto(clock, context, &mut said)?;
         let context = Context { now: self.now, ..*context };

@@ -1,7 +1,7 @@
 //! Timers and `every`: when the next is due, and what happens then.
 //!
-//! Timers are rows. When an `every` fires next is not: it follows from up to when all have fired, which whoever runs the
-//! app keeps ([`App::ticked`]), so that a tick that changes nothing writes nothing.
+//! Timers are rows. When an `every` fires next is not: whoever runs the app keeps it with whatever else changes
+//! ([`App::ticks`]), so that a tick that changes nothing writes nothing.
 
 use super::{App, Work, deltas};
 use crate::arguments;
@@ -15,9 +15,15 @@ use std::sync::Arc;
 use weft::module::Module;
 
 impl App {
-    /// From now on `every` fires, for what it missed since `ticked` (milliseconds since 1970 UTC) once and at once.
-    pub fn resume(&mut self, ticked: i64) {
-        self.ticks = self.module.everies.iter().map(|every| Some(next_tick(every.period, ticked))).collect();
+    /// From `now` (milliseconds since 1970 UTC) on each `every` fires: for what it missed since `ticks` were taken once and
+    /// at once. One that was not there then, or had another period, has missed nothing.
+    pub fn resume(&mut self, ticks: &[(i64, i64)], now: i64) {
+        let next = |(index, every): (usize, &weft::module::Every)| {
+            let from_now = next_tick(every.period, now);
+            let kept = ticks.get(index).filter(|(period, _)| *period == every.period);
+            Some(kept.map_or(from_now, |(_, next)| from_now.min(*next)))
+        };
+        self.ticks = self.module.everies.iter().enumerate().map(next).collect();
     }
 
     /// When the first timer or `every` is due, in milliseconds since 1970 UTC; [`crate::Event::Due`] fires it.
@@ -26,10 +32,11 @@ impl App {
         timer.into_iter().chain(self.ticks.iter().flatten().copied()).min()
     }
 
-    /// Up to when every `every` has fired, as far as is known at `now`: what [`App::resume`] is given after a restart.
-    pub fn ticked(&self, now: i64) -> i64 {
-        let first = self.ticks.iter().flatten().copied().min();
-        first.map_or(now, |first| now.min(first.saturating_sub(1)))
+    /// Each `every`'s period and when it fires next, in the order of the module: what [`App::resume`] is given after a
+    /// restart.
+    pub fn ticks(&self) -> Vec<(i64, i64)> {
+        let periods = self.module.everies.iter().map(|every| every.period);
+        periods.zip(&self.ticks).filter_map(|(period, next)| Some((period, (*next)?))).collect()
     }
 
     pub(super) fn restore_timer(&mut self, key: &[u8], row: Option<&[u8]>) -> Result<(), RestoreError> {
