@@ -125,6 +125,11 @@ impl State {
         }
     }
 
+    /// Takes over the local lists of another state of the same module.
+    pub(crate) fn keep_local_lists_of(&mut self, other: State) {
+        self.scratch = other.scratch;
+    }
+
     pub(crate) fn keyed(&self, list: u32) -> Option<&Keyed> {
         if let Some(local) = list.checked_sub(SCRATCH) {
             return self.scratch.get(local as usize);

@@ -89,7 +89,12 @@ fn run_one(module: &Arc<Module>, test: &Test) -> Outcome {
         };
     }
     let mut world = World::new(module);
-    match world.run(test) {
+    world.line = test.line;
+    let ended = world.run(test).and_then(|()| match world.expected {
+        true => Ok(()),
+        false => Err(Wrong::new("nothing was expected")),
+    });
+    match ended {
         Ok(()) => Outcome::Passed,
         Err(Wrong { message, difference }) => {
             Outcome::Failed(Failure { line: world.line, message, difference })
@@ -141,6 +146,8 @@ struct World<'m> {
     events: u64,
     sent: Vec<Sent>,
     line: u32,
+    /// Whether an `expect` was reached.
+    expected: bool,
 }
 
 /// The number of a node in a world.
@@ -148,7 +155,8 @@ type Place = usize;
 
 impl<'m> World<'m> {
     fn new(module: &'m Arc<Module>) -> World<'m> {
-        let mut world = World { module, nodes: Vec::new(), now: START, events: 0, sent: Vec::new(), line: 0 };
+        let (nodes, sent) = (Vec::new(), Vec::new());
+        let mut world = World { module, nodes, now: START, events: 0, sent, line: 0, expected: false };
         world.add_node();
         world
     }
@@ -191,6 +199,12 @@ impl<'m> World<'m> {
     /// Does what a test asks; afterwards the machine sees the test's own node as it is then.
     fn answer(&mut self, asked: TestOperation, machine: &mut Machine<'_>) -> Result<(), Wrong> {
         let mut visited = 0;
+        self.expected |= matches!(
+            asked,
+            TestOperation::Expect { .. }
+                | TestOperation::ExpectRefused { .. }
+                | TestOperation::ExpectSent { .. }
+        );
         match asked {
             TestOperation::Line(_) => {}
             TestOperation::Node { out } => {
@@ -245,7 +259,8 @@ impl<'m> World<'m> {
             }
         }
         let node = &self.nodes[visited];
-        machine.state = node.app.state().clone();
+        let before = std::mem::replace(&mut machine.state, node.app.state().clone());
+        machine.state.keep_local_lists_of(before);
         machine.me = Arc::new(node.id.0);
         machine.now = self.now;
         Ok(())
@@ -282,7 +297,7 @@ impl<'m> World<'m> {
             }
             Err(error) => match refusal {
                 Some(refusal) => {
-                    machine.set(refusal, Value::Text(error.to_string().into()));
+                    machine.set(refusal, refusal_of(&error));
                     Ok(())
                 }
                 None => Err(Wrong::new(format!("it was refused: {error}"))),
@@ -423,14 +438,33 @@ impl<'m> World<'m> {
     }
 }
 
+/// What an act that changed nothing leaves for `expect refused`: the reason as a text where the app or the language
+/// refused, in a record where something else happened.
+fn refusal_of(error: &EventError) -> Value {
+    let reason = Value::Text(error.to_string().into());
+    match error {
+        EventError::Refused { .. } => reason,
+        _ => Value::Record([reason].into()),
+    }
+}
+
+/// Without `because` only a refusal will do; the reason that is given may be any.
 fn expect_refused(refusal: &Value, because: Option<&Value>) -> Result<(), Wrong> {
-    let Value::Text(reason) = refusal else { return Err(Wrong::new("it was not refused")) };
+    let (reason, refused) = match refusal {
+        Value::Text(reason) => (reason, true),
+        Value::Record(other) => match &**other {
+            [Value::Text(reason)] => (reason, false),
+            _ => return Err(Fault::unproven("a reason").into()),
+        },
+        _ => return Err(Wrong::new("it was not refused")),
+    };
     match because {
         Some(Value::Text(because)) if because != reason => {
             let json = |text: &str| format!("{text:?}");
             let difference = Some(Difference { left: json(reason), right: json(because) });
             Err(Wrong { message: "it was refused for another reason".into(), difference })
         }
+        None if !refused => Err(Wrong::new(format!("it was not refused: {reason}"))),
         _ => Ok(()),
     }
 }
