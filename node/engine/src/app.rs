@@ -136,7 +136,8 @@ impl App {
         let wrong = |message: &str| RestoreError::Row { list: "next_id".into(), message: message.into() };
         let list = u32::from_be_bytes(key.try_into().map_err(|_| wrong("its key is no list's number"))?);
         let module = &self.module;
-        let keyed = self.state.keyed_mut(list);
+        // A local list has no rows between events, and no counter.
+        let keyed = if list < module::SCRATCH { self.state.keyed_mut(list) } else { None };
         let keyed = keyed.ok_or_else(|| RestoreError::NoSuchList { app: module.name.clone(), list })?;
         keyed.counter = match row {
             Some(row) => {

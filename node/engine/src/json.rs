@@ -106,27 +106,23 @@ impl<'t> Reader<'t> {
     }
 
     fn take_word(&mut self, word: &str) -> bool {
-        let rest = self.rest();
-        let ends = rest[word.len().min(rest.len())..]
-            .chars()
-            .next()
-            .is_none_or(|next| !next.is_ascii_alphanumeric());
-        let found = rest.starts_with(word) && ends;
+        let after = self.rest().strip_prefix(word);
+        let found = after.is_some_and(|after| !after.starts_with(|next: char| next.is_ascii_alphanumeric()));
         if found {
             self.at += word.len();
         }
         found
     }
 
-    /// What stands here, for a message.
+    /// What stands here, for a message; nothing is read after it.
     fn found(&mut self) -> &'static str {
         match self.peek() {
             None => "the end",
             Some(b'"') => "a text",
             Some(b'{') => "an object",
             Some(b'[') => "a list",
-            Some(b't' | b'f') => "a bool",
-            Some(b'n') => "null",
+            Some(b't' | b'f') if self.take_word("true") || self.take_word("false") => "a bool",
+            Some(b'n') if self.take_word("null") => "null",
             Some(b'-' | b'0'..=b'9') => "a number",
             Some(_) => "something that is no JSON",
         }
@@ -173,12 +169,11 @@ impl<'t> Reader<'t> {
             }
             return self.value(inner);
         }
-        let wanted = expected(kind, self.module);
         match (kind, self.peek()) {
             (Type::Bool, Some(b't')) if self.take_word("true") => Ok(Value::Word(1)),
             (Type::Bool, Some(b'f')) if self.take_word("false") => Ok(Value::Word(0)),
-            (Type::Int | Type::Time | Type::Duration, Some(b'-' | b'0'..=b'9')) => self.number(&wanted),
-            (Type::Real, Some(b'-' | b'0'..=b'9')) => self.real(&wanted),
+            (Type::Int | Type::Time | Type::Duration, Some(b'-' | b'0'..=b'9')) => self.number(kind),
+            (Type::Real, Some(b'-' | b'0'..=b'9')) => self.real(kind),
             (Type::Text, Some(b'"')) => Ok(Value::Text(self.string()?.into())),
             (Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint, Some(b'"')) => {
                 let text = self.string()?;
@@ -189,7 +184,7 @@ impl<'t> Reader<'t> {
                 Ok(Value::Record(self.fields(&module.records[*number as usize].fields)?.into()))
             }
             (Type::List(element), Some(b'[')) => self.list(element),
-            _ => self.wrong(&wanted),
+            _ => self.wrong(&expected(kind, self.module)),
         }
     }
 
@@ -205,49 +200,46 @@ impl<'t> Reader<'t> {
         Ok(Value::List(Arc::new(values)))
     }
 
-    fn number(&mut self, wanted: &str) -> Read<Value> {
+    /// What stands where a number should, as an error.
+    fn no_number<T>(&self, kind: &Type, found: &str, why: &str) -> Read<T> {
+        let wanted = expected(kind, self.module);
+        Err(Misshapen::new(format!("expected {wanted}, found {}{why}", shortened(found))))
+    }
+
+    /// The letters, digits and signs that come next.
+    fn number_text(&self) -> &'t str {
         let rest = self.rest();
-        let end =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(rest.len());
-        let text = &rest[..end];
+        let of_number = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        &rest[..rest.find(|c| !of_number(c)).unwrap_or(rest.len())]
+    }
+
+    fn number(&mut self, kind: &Type) -> Read<Value> {
+        let text = self.number_text();
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            let shown = shortened(text);
+            let (wanted, shown) = (expected(kind, self.module), shortened(text));
             return Err(Misshapen::new(format!("expected {wanted}, a whole number, found {shown}")));
         }
         if digits.len() > 1 && digits.starts_with('0') {
-            return Err(Misshapen::new(format!(
-                "expected {wanted}, found {} with a leading zero",
-                shortened(text)
-            )));
+            return self.no_number(kind, text, " with a leading zero");
         }
         let Ok(word) = text.parse::<i64>() else {
-            let message = format!(
-                "expected {wanted}, found {}: it goes from {} to {}",
-                shortened(text),
-                i64::MIN,
-                i64::MAX
-            );
-            return Err(Misshapen::new(message));
+            return self.no_number(kind, text, &format!(": it goes from {} to {}", i64::MIN, i64::MAX));
         };
-        self.at += end;
+        self.at += text.len();
         Ok(Value::Word(word))
     }
 
     /// A number as RFC 8259 has it, with or without a point.
-    fn real(&mut self, wanted: &str) -> Read<Value> {
-        let rest = self.rest();
-        let end =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(rest.len());
-        let text = &rest[..end];
+    fn real(&mut self, kind: &Type) -> Read<Value> {
+        let text = self.number_text();
         if !is_number(text) {
-            return Err(Misshapen::new(format!("expected {wanted}, found {}", shortened(text))));
+            return self.no_number(kind, text, "");
         }
         let Some(real) = text.parse().ok().and_then(Real::new) else {
-            let message = format!("expected {wanted}, found {}: it is too large", shortened(text));
-            return Err(Misshapen::new(message));
+            return self.no_number(kind, text, ": it is too large");
         };
-        self.at += end;
+        self.at += text.len();
         Ok(Value::Real(real))
     }
 

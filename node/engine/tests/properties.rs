@@ -105,6 +105,16 @@ view mood(mood: Mood, owner: text) = [i.id for i in items where i.mood == mood a
 view everything = { items, pairs, total, last }
 "#;
 
+/// Takes every kind of value that JSON has.
+const KINDS: &str = "
+app kinds
+enum Mood { calm, wild }
+record Part { b: bool, n: int?, t: text?, x: real?, m: Mood?, l: list of bool }
+on take(b: bool, o: bool?, r: Part, l: list of Part?) {}
+view show(b: bool?, n: int?, t: text?, x: real?, m: Mood?, r: Part?, l: list of bool = []) = b
+";
+const BODY: &str = r#"{"b":true,"o":null,"r":{"b":false,"n":-17,"t":"é\u00e9\n","x":1.5e3,"m":"calm","l":[true,false]},"l":[null]}"#;
+
 /// Not an input: what is due by [`LATE`] fires.
 const DUE: &str = "due";
 const LATE: i64 = 60;
@@ -241,6 +251,31 @@ proptest! {
         let _ = app.snapshot().view("mood", &[("mood".into(), text.clone()), ("owner".into(), text)], "", 0);
     }
 
+    /// Bodies near a right one, and the same as parameters of a query.
+    #[test]
+    fn any_text_as_json(
+        at in 0..BODY.len(),
+        gone in 0..3usize,
+        put in prop_oneof![".{0,2}", "[\u{80}-\u{10ffff}]{1,2}", "[\u{80}-\u{7ff}]", "[\\[\\]{}\":,\\\\a-z0-9.-]"],
+    ) {
+        let module = weft::compile(KINDS, "kinds.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+        let mut app = App::new(Arc::new(module), ME);
+        post(&mut app, "take", BODY).unwrap();
+        let text: Vec<char> = BODY.chars().collect();
+        let (before, after) = text.split_at(at % text.len());
+        let after = &after[gone.min(after.len())..];
+        let text: String = before.iter().copied().chain(put.chars()).chain(after.iter().copied()).collect();
+        if let Err(wrong) = post(&mut app, "take", &text) {
+            prop_assert!(matches!(wrong, EventError::Shape { .. }), "{}", wrong);
+        }
+        for part in text.split_inclusive([':', ',']).chain([text.as_str(), put.as_str()]) {
+            let part = part.trim_end_matches([':', ',']);
+            for name in ["b", "n", "t", "x", "m", "r", "l"] {
+                let _ = app.snapshot().view("show", &[(name.to_owned(), part.to_owned())], "", 0);
+            }
+        }
+    }
+
     #[test]
     fn any_bytes_as_arguments_and_rows(
         bytes in prop::collection::vec(any::<u8>(), 0..60),
@@ -298,6 +333,41 @@ proptest! {
                 prop_assert!(!wrong.to_string().contains("compiled code is broken"), "{}", wrong);
             }
         }
+    }
+}
+
+#[test]
+fn rows_of_no_durable_list_are_refused() {
+    let mut app = app();
+    let numbers =
+        [0, 1, 5, 99, engine::COUNTERS, engine::TIMERS, weft::module::SCRATCH, weft::module::SCRATCH + 1];
+    for list in numbers {
+        let before = app.snapshot().rows();
+        let is_there = app.restore(engine::COUNTERS, &u32::to_be_bytes(list), Some(&[2])).is_ok();
+        assert_eq!(is_there, list < 2 || list == 4, "a counter of the list {list}");
+        if list >= 4 {
+            assert_eq!(app.snapshot().rows(), before, "a counter of the list {list} left a trace");
+        }
+        assert!(list < 5 || app.restore(list, &[], None).is_err(), "a row of the list {list}");
+    }
+}
+
+#[test]
+fn words_of_json_are_whole() {
+    let module = weft::compile(KINDS, "kinds.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let mut app = App::new(Arc::new(module), ME);
+    for (was, is, said) in [
+        ("true", "tru\u{e9}", "field `b`: expected bool, found something that is no JSON"),
+        ("true", "tru\u{20ac}", "field `b`: expected bool, found something that is no JSON"),
+        ("true", "truest", "field `b`: expected bool, found something that is no JSON"),
+        ("true", "true\u{e9}", "expected `,` or `}`, found something that is no JSON"),
+        ("false", "fals\u{1f600}", "field `r.b`: expected bool, found something that is no JSON"),
+        ("null", "nul\u{e9}", "field `o`: expected bool, found something that is no JSON"),
+        ("[null]", "[nu\u{20ac}]", "field `l[0]`: expected Part, found something that is no JSON"),
+        ("-17", "-\u{e9}", "field `r.n`: expected int, a whole number, found -"),
+    ] {
+        let wrong = post(&mut app, "take", &BODY.replacen(was, is, 1)).unwrap_err();
+        assert_eq!(wrong, EventError::Shape { message: said.into() }, "{is}");
     }
 }
 
