@@ -6,6 +6,7 @@ use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{SCRATCH, Type};
 use crate::syntax::tree::Word;
 use crate::value::Value;
+use std::collections::HashMap;
 
 /// Names in scope at one place: they are looked up one after the other.
 const LOCALS_MAX: usize = 2_000;
@@ -67,6 +68,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) loops: Vec<Loop>,
     /// Whether it has keyed lists of its own, whose rows may change in a `fn` or `view` too.
     pub(super) has_own_lists: bool,
+    /// What `is` gave a name, by that name: for what is said where the name does not reach.
+    pub(super) named_by_is: HashMap<String, Span>,
     /// In a test: the first word that only a simulator can do.
     pub(super) simulator: Option<String>,
     next: Register,
@@ -86,6 +89,7 @@ impl<'c, 'a> Body<'c, 'a> {
             scope: Vec::new(),
             loops: Vec::new(),
             has_own_lists: false,
+            named_by_is: HashMap::new(),
             simulator: None,
             next: 0,
             highest: 0,

@@ -38,8 +38,27 @@ impl Checker<'_> {
 
 impl Body<'_, '_> {
     /// Checks and lowers an expression. `wanted` helps `.cases`, `none`, `[]` and records without a name to their
-    /// type; whether the result fits it is not decided here.
+    /// type; whether the result fits it is not decided here. What `is` names in it does not reach out of it.
     pub(super) fn lower(&mut self, expression: &Expression, wanted: Option<&Type>) -> Operand {
+        let depth = self.scope.len();
+        let found = self.lower_with_names(expression, wanted);
+        self.leave_scope(depth);
+        found
+    }
+
+    /// Lowers a condition that what comes next only runs under. What `is` names in it stays in scope, as far as it is
+    /// there whenever the condition holds: of an `is`, and of both sides of an `and`.
+    pub(super) fn condition(&mut self, condition: &Expression) -> Register {
+        if !matches!(&*condition.kind, ExpressionKind::Is { .. } | ExpressionKind::Binary(Binary::And, ..)) {
+            return self.need(condition, &Type::Bool);
+        }
+        let found = self.lower_with_names(condition, Some(&Type::Bool));
+        self.must_fit(&found.kind, &Type::Bool, condition.span);
+        found.register
+    }
+
+    /// As [`Body::lower`], but what an `is` or an `and` names stays in scope.
+    fn lower_with_names(&mut self, expression: &Expression, wanted: Option<&Type>) -> Operand {
         match &*expression.kind {
             ExpressionKind::Int(number) => self.literal(Value::Word(*number), Type::Int),
             ExpressionKind::Real(real) => self.literal(Value::Real(*real), Type::Real),
@@ -211,6 +230,14 @@ impl Body<'_, '_> {
             self.report(
                 Diagnostic::new(Code::UnknownValue, span, format!("`{name}` is a function, not a value"))
                     .help(format!("call it: `{name}()`")),
+            );
+        } else if let Some(given) = self.named_by_is.get(name).copied() {
+            let is = self.short(given);
+            self.report(
+                Diagnostic::new(Code::UnknownValue, span, format!("there is no value `{name}` here"))
+                    .label("it may not be there")
+                    .note(format!("`{is}` names it only where that holds: behind an `and`, and under its `if`, `where` or `then`"))
+                    .help(format!("did you mean to use `if {is} {{ … }}`?")),
             );
         } else {
             let mut there: Vec<String> = self.scope.iter().map(|binding| binding.name.clone()).collect();

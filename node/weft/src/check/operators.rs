@@ -9,23 +9,14 @@ use crate::syntax::tree::{Binary, Expression, ExpressionKind, Word};
 
 impl Body<'_, '_> {
     pub(super) fn and_or(&mut self, operator: Binary, left: &Expression, right: &Expression) -> Operand {
-        let depth = self.scope.len();
         let out = self.register();
-        let value = self.need(left, &Type::Bool);
+        let is_and = operator == Binary::And;
+        let value = if is_and { self.condition(left) } else { self.need(left, &Type::Bool) };
         self.copy(value, out);
-        let jump = if operator == Binary::And {
-            self.jump_unless(out)
-        } else {
-            // What `is` names on the left of an `or` is not there on its right.
-            self.leave_scope(depth);
-            self.jump_if(out)
-        };
-        let value = self.need(right, &Type::Bool);
+        let jump = if is_and { self.jump_unless(out) } else { self.jump_if(out) };
+        let value = if is_and { self.condition(right) } else { self.need(right, &Type::Bool) };
         self.copy(value, out);
         self.aim(jump);
-        if operator == Binary::Or {
-            self.leave_scope(depth);
-        }
         Operand { register: out, kind: Type::Bool, origin: None }
     }
 
@@ -284,6 +275,7 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn is(&mut self, value: &Expression, name: &Word) -> Operand {
+        self.named_by_is.insert(name.text.clone(), value.span.to(name.span));
         let found = self.lower(value, None);
         let inner = match &found.kind {
             Type::Optional(inner) => (**inner).clone(),
@@ -361,7 +353,7 @@ impl Body<'_, '_> {
     ) -> Operand {
         let depth = self.scope.len();
         let out = self.register();
-        let condition = self.need(condition, &Type::Bool);
+        let condition = self.condition(condition);
         let skip = self.jump_unless(condition);
         let first = self.lower(then, wanted);
         self.copy(first.register, out);

@@ -206,7 +206,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let operand = Operand { register: out, kind: element, origin };
         self.bind_element(source.name, &operand, mode.live);
         if let Some(condition) = source.condition {
-            let condition = self.need(condition, &Type::Bool);
+            let condition = self.condition(condition);
             self.emit(Operation::JumpUnless { condition, to: again });
         }
         self.sources(loops, at + 1, mode, again, leave, each);

@@ -325,7 +325,7 @@ impl Body<'_, '_> {
         for (condition, block) in arms {
             let depth = self.scope.len();
             let mark = self.mark();
-            let condition = self.need(condition, &Type::Bool);
+            let condition = self.condition(condition);
             let skip = self.jump_unless(condition);
             ends &= self.block(block);
             self.leave_scope(depth);

@@ -32,6 +32,8 @@ const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "+=", "-=", "*=", "->", "..", "(", ")", "[", "]", "{", "}", ",", ":", ";", "=",
     "<", ">", "+", "-", "*", "/", "%", ".", "?",
 ];
+/// How many bytes a name may have: names go into keys, links and paths behind lengths of one byte.
+const NAME_BYTES_MAX: usize = 64;
 const UNITS: &[&str] = &["ms", "min", "s", "h", "d"];
 
 /// Tokens of `source[from..to]`, the last being `End`.
@@ -95,7 +97,18 @@ impl Lexer<'_> {
 
     fn word(&mut self, kind: Kind) -> Kind {
         let rest = self.rest();
-        self.at += rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let start = self.at;
+        let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        self.at += length;
+        if length > NAME_BYTES_MAX {
+            let span = Span { start: start as u32, end: self.at as u32 };
+            let message = format!("a name of {length} characters");
+            self.report.push(
+                Diagnostic::new(Code::TooLarge, span, message)
+                    .label(format!("a name has at most {NAME_BYTES_MAX}"))
+                    .help("choose a shorter one"),
+            );
+        }
         kind
     }
 

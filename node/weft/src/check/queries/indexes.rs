@@ -5,6 +5,7 @@
 use super::{Elements, Loops, Mode, Source};
 use crate::check::body::{BindingKind, Body};
 use crate::code::{Operation, Over, Register};
+use crate::module::{Field, Type};
 use crate::syntax::tree::{Binary, Block, Expression, ExpressionKind, StatementKind};
 use crate::syntax::walk;
 
@@ -18,10 +19,10 @@ impl Body<'_, '_> {
     /// How the rows that a condition fixes are found: by a whole index, or by the key or a prefix of it.
     fn way_to_rows<'q>(&self, list: u32, source: &Source<'q>, mode: Mode<'_>) -> Option<Choice<'q>> {
         let (record, keys, indexes) = self.checker.keyed(list)?;
-        let mut equal = Vec::new();
-        if let Some(condition) = source.condition {
-            self.equalities(condition, &source.name.text, mode.live, &mut equal);
-        }
+        let equal = match source.condition {
+            Some(condition) => self.equalities(condition, &source.name.text, record, mode.live),
+            None => Vec::new(),
+        };
         let fields = &self.checker.record(record).fields;
         let find = |field: &u16| {
             let name = &fields[*field as usize].name;
@@ -87,8 +88,8 @@ impl Body<'_, '_> {
         };
         let mut range = Range::default();
         if let (Some(condition), Some(field)) = (source.condition, keys.get(prefix.len())) {
-            let field = self.checker.record(record).fields[*field as usize].name.clone();
-            self.range(condition, (&source.name.text, &field), mode.live, &mut range);
+            let field = &self.checker.record(record).fields[*field as usize];
+            range = self.range(condition, &source.name.text, field, mode.live);
         }
         let mut end = |value: Option<&Expression>| {
             let mut values = prefix.clone();
@@ -122,72 +123,140 @@ impl Body<'_, '_> {
         out
     }
 
-    /// `x.field == value` among what a condition demands, where the value is the same all along the loop and cannot
-    /// refuse.
+    /// `x.field == value` among what a condition demands before anything in it can refuse, where the value is of the
+    /// field's type, the same all along the loop, and cannot refuse.
     fn equalities<'e>(
         &self,
         condition: &'e Expression,
         element: &str,
+        record: u32,
         live: bool,
-        found: &mut Vec<(String, &'e Expression)>,
-    ) {
-        match &*condition.kind {
-            ExpressionKind::Binary(Binary::And, left, right) => {
-                self.equalities(left, element, live, found);
-                self.equalities(right, element, live, found);
-            }
-            ExpressionKind::Binary(Binary::Equal, left, right) => {
-                for (side, other) in [(left, right), (right, left)] {
-                    if let Some(field) = field_of_element(side, element)
-                        && self.is_steady(other, live)
-                    {
-                        found.push((field.into(), other));
-                    }
+    ) -> Vec<(String, &'e Expression)> {
+        let fields = &self.checker.record(record).fields;
+        let mut found = Vec::new();
+        for demand in self.demands(condition) {
+            let ExpressionKind::Binary(Binary::Equal, left, right) = &*demand.kind else { continue };
+            for (side, other) in [(left, right), (right, left)] {
+                if let Some(name) = field_of_element(side, element)
+                    && self.is_steady(other, live)
+                    && fields.iter().any(|field| field.name == name && self.may_be(other, &field.kind))
+                {
+                    found.push((name.into(), other));
                 }
             }
-            _ => {}
         }
+        found
     }
 
-    /// The ends between which a condition demands a field to be, where they are the same all along the loop and cannot
-    /// refuse. The condition is tested all the same: whether an end is included does not matter here.
-    fn range<'e>(
-        &self,
-        condition: &'e Expression,
-        (element, field): (&str, &str),
-        live: bool,
-        found: &mut Range<'e>,
-    ) {
-        let is_field = |side: &Expression| field_of_element(side, element) == Some(field);
+    /// The ends between which a condition demands a field to be, as [`Body::equalities`] finds its values. The
+    /// condition is tested all the same: whether an end is included does not matter here.
+    fn range<'e>(&self, condition: &'e Expression, element: &str, field: &Field, live: bool) -> Range<'e> {
+        let is_field = |side: &Expression| field_of_element(side, element) == Some(field.name.as_str());
+        let mut found = Range::default();
         let mut keep = |end: &'e Expression, is_upto: bool| {
-            if self.is_steady(end, live) || is_around_now(end) {
+            if (self.is_steady(end, live) || is_around_now(end)) && self.may_be(end, &field.kind) {
                 let place = if is_upto { &mut found.upto } else { &mut found.from };
                 place.get_or_insert(end);
             }
         };
-        match &*condition.kind {
-            ExpressionKind::Binary(Binary::And, left, right) => {
-                self.range(left, (element, field), live, found);
-                self.range(right, (element, field), live, found);
-            }
-            ExpressionKind::Binary(operator, left, right) => {
-                let is_less = match operator {
-                    Binary::Less | Binary::LessEqual => true,
-                    Binary::Greater | Binary::GreaterEqual => false,
-                    _ => return,
-                };
-                if is_field(left) {
-                    keep(right, is_less);
-                } else if is_field(right) {
-                    keep(left, !is_less);
+        for demand in self.demands(condition) {
+            match &*demand.kind {
+                ExpressionKind::Binary(operator, left, right) => {
+                    let is_less = match operator {
+                        Binary::Less | Binary::LessEqual => true,
+                        Binary::Greater | Binary::GreaterEqual => false,
+                        _ => continue,
+                    };
+                    if is_field(left) {
+                        keep(right, is_less);
+                    } else if is_field(right) {
+                        keep(left, !is_less);
+                    }
                 }
+                ExpressionKind::In { value, list: from, upto: Some(upto) } if is_field(value) => {
+                    keep(from, false);
+                    keep(upto, true);
+                }
+                _ => {}
             }
-            ExpressionKind::In { value, list: from, upto: Some(upto) } if is_field(value) => {
-                keep(from, false);
-                keep(upto, true);
-            }
-            _ => {}
         }
+        found
+    }
+
+    /// What a condition demands, up to the first part that can refuse: rows that a later part leaves out would have
+    /// been refused there, and how rows are found must not change that.
+    fn demands<'e>(&self, condition: &'e Expression) -> Vec<&'e Expression> {
+        let mut found = Vec::new();
+        let mut left_over = vec![condition];
+        while let Some(next) = left_over.pop() {
+            if let ExpressionKind::Binary(Binary::And, left, right) = &*next.kind {
+                left_over.extend([right, left]);
+            } else if self.can_refuse(next) {
+                break;
+            } else {
+                found.push(next);
+            }
+        }
+        found
+    }
+
+    fn can_refuse(&self, demand: &Expression) -> bool {
+        let mut can = false;
+        walk::inner(demand, &mut |part| {
+            can |= match &*part.kind {
+                ExpressionKind::Binary(
+                    Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder,
+                    ..,
+                ) => !is_around_now(part),
+                ExpressionKind::Negate(value) => !is_number(value),
+                ExpressionKind::Index(..) | ExpressionKind::Call { .. } => true,
+                // The row that it stands for may be gone.
+                ExpressionKind::Name(name) => {
+                    matches!(self.find(name).map(|binding| &binding.kind), Some(BindingKind::Row { .. }))
+                }
+                _ => false,
+            };
+        });
+        can
+    }
+
+    /// Whether a steady value may stand where one of a type is wanted. Of a case only the place tells its enum.
+    fn may_be(&self, value: &Expression, wanted: &Type) -> bool {
+        if let ExpressionKind::Case(case) = &*value.kind {
+            let inner = match wanted {
+                Type::Optional(inner) => inner,
+                other => other,
+            };
+            return matches!(inner, Type::Enum(number) if self.checker.enumeration(*number).cases.contains(case));
+        }
+        self.type_of_steady(value).is_some_and(|found| self.checker.fits(&found, wanted))
+    }
+
+    fn type_of_steady(&self, value: &Expression) -> Option<Type> {
+        Some(match &*value.kind {
+            ExpressionKind::Int(_) => Type::Int,
+            ExpressionKind::Real(_) => Type::Real,
+            ExpressionKind::Duration(_) => Type::Duration,
+            ExpressionKind::Bool(_) => Type::Bool,
+            ExpressionKind::Text(_) => Type::Text,
+            ExpressionKind::Me => Type::Node,
+            ExpressionKind::Now => Type::Time,
+            ExpressionKind::Binary(..) if is_around_now(value) => Type::Time,
+            ExpressionKind::Name(name) => match self.find(name).map(|binding| &binding.kind) {
+                Some(BindingKind::Value { kind, .. }) => kind.clone(),
+                Some(_) => return None,
+                None => {
+                    let setting = self.checker.settings.get(name)?;
+                    self.checker.module.settings[*setting as usize].kind.clone()
+                }
+            },
+            ExpressionKind::Field(inner, field) => {
+                let Type::Record(number) = self.type_of_steady(inner)? else { return None };
+                let fields = &self.checker.record(number).fields;
+                fields.iter().find(|one| one.name == field.text)?.kind.clone()
+            }
+            _ => return None,
+        })
     }
 
     fn is_steady(&self, value: &Expression, live: bool) -> bool {
@@ -218,6 +287,10 @@ impl Body<'_, '_> {
 struct Range<'e> {
     from: Option<&'e Expression>,
     upto: Option<&'e Expression>,
+}
+
+fn is_number(value: &Expression) -> bool {
+    matches!(&*value.kind, ExpressionKind::Int(_) | ExpressionKind::Real(_) | ExpressionKind::Duration(_))
 }
 
 /// `now`, some time before or after.
