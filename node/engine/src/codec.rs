@@ -188,30 +188,14 @@ impl<'b> Reader<'b> {
                 Value::Record(fields?.into())
             }
             Type::List(element) => {
-                // A record without fields takes no byte, and a list of such ones could be told to be endless.
-                let count = self.number()?;
-                if count > self.bytes.len() as u64 && !takes_no_byte(element, module) || count > ELEMENTS_MAX
-                {
-                    return Err(Malformed("bytes are missing"));
-                }
+                // The checker lets no record be without fields: every element takes a byte.
+                let count = self.count()?;
                 let values: Result<Vec<Value>, Malformed> =
                     (0..count).map(|_| self.value(element, module)).collect();
                 Value::List(Arc::new(values?))
             }
             Type::Nothing | Type::Broken => return Err(Malformed("the type is no type of state")),
         })
-    }
-}
-
-/// Elements of one list in a row: more could not have been made within an event's operations.
-const ELEMENTS_MAX: u64 = crate::budget::OPERATIONS_MAX;
-
-fn takes_no_byte(kind: &Type, module: &Module) -> bool {
-    match kind {
-        Type::Record(number) => {
-            module.records[*number as usize].fields.iter().all(|field| takes_no_byte(&field.kind, module))
-        }
-        _ => false,
     }
 }
 

@@ -36,14 +36,7 @@ impl Checker<'_> {
             }
             self.distinct(&one.cases, "the case");
             if one.cases.is_empty() {
-                self.report.push(
-                    Diagnostic::new(
-                        Code::Unexpected,
-                        one.name.span,
-                        format!("`{}` has no case", one.name.text),
-                    )
-                    .help("write its cases between the braces: `{ waiting, done }`"),
-                );
+                self.empty(&one.name, "no case", "write its cases between the braces: `{ waiting, done }`");
             }
             let number = self.module.enums.len() as u32;
             self.types.insert(one.name.text.clone(), Type::Enum(number));
@@ -58,6 +51,10 @@ impl Checker<'_> {
                 self.twice(&one.name, "the type", before);
                 continue;
             }
+            // Every value of a row takes a byte, so that what a row makes is bounded by its length.
+            if one.fields.is_empty() {
+                self.empty(&one.name, "no field", "write its fields between the braces: `{ name: text }`");
+            }
             let number = self.module.records.len() as u32;
             self.types.insert(one.name.text.clone(), Type::Record(number));
             self.module.records.push(Record { name: Some(one.name.text.clone()), fields: Vec::new() });
@@ -69,6 +66,11 @@ impl Checker<'_> {
             self.module.records[*number as usize].fields = fields;
         }
         self.order_records(&records);
+    }
+
+    fn empty(&mut self, name: &Word, what: &str, help: &str) {
+        let message = format!("`{}` has {what}", name.text);
+        self.report.push(Diagnostic::new(Code::Unexpected, name.span, message).help(help));
     }
 
     /// Depths and defaults of records, those first that others hold; a record that holds itself is reported.
