@@ -11,8 +11,19 @@ pub const EVENT_BYTES_MAX: usize = 16 << 20;
 pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
 /// Bytes of one timer's arguments: they are its key.
 pub(crate) const TIMER_BYTES_MAX: usize = 4 << 10;
+/// Bytes of a key of a row and of an entry of an index (its row's key behind it): each change and each look into a list
+/// makes some and compares with others.
+pub(crate) const KEY_BYTES_MAX: usize = 4 << 10;
+/// Bytes of two keys that are compared in one operation.
+const COMPARED_BYTES: u64 = 64;
 /// Sends of one event: bounds what one event adds to the outbox.
 pub(crate) const SENDS_MAX: usize = 4_096;
+
+/// Operations that finding so many bytes among so many keys costs beside its own one.
+pub(crate) fn search_operations(bytes: usize, keys: usize) -> u64 {
+    let rounds = u64::from(usize::BITS - keys.leading_zeros());
+    bytes as u64 / COMPARED_BYTES * rounds
+}
 
 /// Why code stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]

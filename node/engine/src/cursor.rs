@@ -1,5 +1,6 @@
 //! What loops run over. A cursor over rows keeps the list as it was when the loop began.
 
+use crate::budget::search_operations;
 use crate::state::{Key, Keyed, State};
 use imbl::{OrdMap, OrdSet};
 use std::ops::Bound;
@@ -82,6 +83,14 @@ impl Window {
     }
 }
 
+impl Window {
+    /// What finding the next of so many keys costs beside its own operation: both ends are looked up, then the row.
+    fn search_operations(&self, keys: usize) -> u64 {
+        let longest = self.last.as_ref().map_or(0, |last| last.len()).max(self.from.len());
+        3 * search_operations(longest, keys)
+    }
+}
+
 /// The least bytes that are above all that begin with a prefix; none if there are none.
 fn after_prefix(prefix: &[u8]) -> Option<Key> {
     let last = prefix.iter().rposition(|byte| *byte != 255)?;
@@ -108,6 +117,15 @@ impl Cursor {
         let indexed = prefix.len();
         let window = Window { end: after_prefix(&prefix), from: prefix, last: None, backward };
         Cursor::Index { list, entries: entries.clone(), indexed, window }
+    }
+
+    /// What its last step costs by the bytes of keys.
+    pub(crate) fn search_operations(&self) -> u64 {
+        match self {
+            Cursor::Rows { rows, window, .. } => window.search_operations(rows.len()),
+            Cursor::Index { entries, window, .. } => window.search_operations(entries.len()),
+            _ => 0,
+        }
     }
 
     pub(crate) fn step(&mut self, state: &State) -> Step {

@@ -3,10 +3,12 @@
 //! What each operation costs: one operation; `Join`, `MakeRecord`, texts, shared lists and answers also their bytes
 //! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n
 //! times log2 n; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
-//! arguments' bytes. Bytes made are never given back: the budget is a sum, not a peak.
+//! arguments' bytes; a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where it
+//! is found among n. Bytes made are never given back: the budget is a sum, not a peak.
 //!
 //! Calls do not use the stack of the thread: frames are kept in a list, and calls among functions are acyclic.
 
+mod keys;
 mod rows;
 mod values;
 
@@ -287,7 +289,10 @@ impl<'m> Machine<'m> {
     fn next(&mut self, cursor: u16, out: Register, done: u32) -> Result<(), Fault> {
         loop {
             let Some(frame) = self.frames.last_mut() else { return Ok(()) };
-            match frame.cursors[cursor as usize].step(&self.state) {
+            let place = &mut frame.cursors[cursor as usize];
+            let step = place.step(&self.state);
+            self.budget.operations(place.search_operations())?;
+            match step {
                 Step::Value(value) => {
                     self.set(out, value);
                     return Ok(());

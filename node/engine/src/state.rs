@@ -181,20 +181,19 @@ impl Keyed {
     fn reindex(&mut self, list: u32, key: &[u8], before: Option<&Row>, after: Option<&Row>, module: &Module) {
         let ListKind::Keyed { record, indexes, .. } = &module.list(list).kind else { return };
         for (set, fields) in self.indexes.iter_mut().zip(indexes) {
+            if same_fields(before, after, fields) {
+                continue;
+            }
             let entry = |row: &Row| {
                 let mut entry = Vec::new();
                 codec::put_fields(row, *record, fields, module, &mut entry);
                 entry.extend_from_slice(key);
                 Key::from(entry)
             };
-            let (before, after) = (before.map(entry), after.map(entry));
-            if before == after {
-                continue;
-            }
-            if let Some(before) = before {
+            if let Some(before) = before.map(entry) {
                 set.remove(&*before);
             }
-            if let Some(after) = after {
+            if let Some(after) = after.map(entry) {
                 set.insert(after);
             }
         }
@@ -208,6 +207,12 @@ impl Keyed {
             _ => self.counter,
         }
     }
+}
+
+/// Whether two rows of one key have the same entry in an index of these fields.
+pub(crate) fn same_fields(before: Option<&Row>, after: Option<&Row>, fields: &[u16]) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return false };
+    fields.iter().all(|field| before[*field as usize] == after[*field as usize])
 }
 
 /// The key field of a list by one int.
@@ -241,6 +246,22 @@ mod tests {
         let key = codec::key_of(&row(1, "b"), 0, &module);
         state.remove(0, &key, &module);
         assert_eq!(entries(&state), 1);
+    }
+
+    #[test]
+    fn a_change_beside_an_index_leaves_it_alone() {
+        let source = "app a\nrecord R { id: int, kind: text, n: int }\nstate l: list of R by id index kind";
+        let module = weft::compile(source, "a.weft").expect("the source is right");
+        let mut state = State::new(&module);
+        let mut put = |kind: &str, n: i64| {
+            let row = Row::from([Value::Word(1), Value::Text(kind.into()), Value::Word(n)]);
+            state.put(0, codec::key_of(&row, 0, &module), row, &module);
+            state.keyed(0).expect("it is a keyed list").indexes[0].clone()
+        };
+        let first = put("a", 1);
+        assert!(put("a", 2).ptr_eq(&first), "the index is the very same");
+        let moved = put("b", 2);
+        assert!(!moved.ptr_eq(&first) && moved.len() == 1);
     }
 
     fn entries(state: &State) -> usize {

@@ -3,13 +3,12 @@
 use super::Machine;
 use crate::arguments;
 use crate::budget::{Fault, TIMER_BYTES_MAX};
-use crate::codec;
 use crate::state::{COUNTERS, Key, List, Row, TIMERS, TIMERS_MAX, int_key, timer_key};
 use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Operation, Register};
-use weft::module::{ListKind, SCRATCH, Type};
+use weft::module::{SCRATCH, Type};
 
 impl Machine<'_> {
     pub(super) fn on_rows(&mut self, operation: Operation) -> Result<(), Fault> {
@@ -18,15 +17,16 @@ impl Machine<'_> {
                 self.make_key(out, list, index, first, count)?
             }
             Operation::KeyOf { out, list, row } => {
-                let key = match self.get(row) {
-                    Value::None => Value::None,
-                    Value::Record(row) => Value::Key(codec::key_of(row, list, self.module)),
+                let row = match self.get(row) {
+                    Value::None => None,
+                    Value::Record(row) => Some(Arc::clone(row)),
                     _ => return Err(Fault::unproven("a row")),
                 };
-                self.set(out, key);
+                let key = row.map(|row| self.key_of(list, &row)).transpose()?;
+                self.set(out, key.map_or(Value::None, Value::Key));
             }
             Operation::Row { out, list, key } => {
-                let row = self.key(key)?.and_then(|key| self.state.row(list, key)).cloned();
+                let row = self.find(list, key)?;
                 self.set(out, row.map_or(Value::None, Value::Record));
             }
             Operation::RowThere { out, list, key } => {
@@ -34,12 +34,13 @@ impl Machine<'_> {
                 self.set(out, Value::Record(row));
             }
             Operation::HasRow { out, list, key } => {
-                let there = self.key(key)?.is_some_and(|key| self.state.row(list, key).is_some());
+                let there = self.find(list, key)?.is_some();
                 self.set(out, Value::Word(i64::from(there)));
             }
             Operation::AddRow { list, row } => {
                 let row = Arc::clone(self.record(row)?);
-                let key = codec::key_of(&row, list, self.module);
+                let key = self.key_of(list, &row)?;
+                self.charge_search(list, key.len(), 1)?;
                 if self.state.row(list, &key).is_some() {
                     let name = &self.module.list(list).name;
                     return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
@@ -48,7 +49,7 @@ impl Machine<'_> {
             }
             Operation::PutRow { list, row } => {
                 let row = Arc::clone(self.record(row)?);
-                let key = codec::key_of(&row, list, self.module);
+                let key = self.key_of(list, &row)?;
                 self.put(list, key, row)?;
             }
             Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
@@ -143,34 +144,8 @@ impl Machine<'_> {
         Ok(timer_key(&timer.name, &arguments))
     }
 
-    fn make_key(
-        &mut self,
-        out: Register,
-        list: u32,
-        index: Option<u16>,
-        first: Register,
-        count: u16,
-    ) -> Result<(), Fault> {
-        let module = self.module;
-        let ListKind::Keyed { record, keys, indexes } = &module.list(list).kind else {
-            return Err(Fault::unproven("a keyed list"));
-        };
-        let fields = match index {
-            Some(index) => &indexes[index as usize],
-            None => keys,
-        };
-        let mut key = Vec::new();
-        for (value, field) in self.several(first, count).iter().zip(fields) {
-            codec::put_key(value, &module.records[*record as usize].fields[*field as usize].kind, &mut key);
-        }
-        self.budget.bytes(key.len())?;
-        self.set(out, Value::Key(key.into()));
-        Ok(())
-    }
-
-    fn row_there(&self, list: u32, key: Register) -> Result<Row, Fault> {
-        let row = self.key(key)?.and_then(|key| self.state.row(list, key));
-        row.cloned().ok_or_else(|| {
+    fn row_there(&mut self, list: u32, key: Register) -> Result<Row, Fault> {
+        self.find(list, key)?.ok_or_else(|| {
             let name = &self.module.list(list).name;
             Fault::Refused(format!("`{name}` has no such row"))
         })
@@ -178,6 +153,10 @@ impl Machine<'_> {
 
     fn put(&mut self, list: u32, key: Key, row: Row) -> Result<(), Fault> {
         self.budget.bytes(key.len())?;
+        // What was there, what comes there, and that it was touched.
+        self.charge_search(list, key.len(), 3)?;
+        let before = self.state.row(list, &key).cloned();
+        self.charge_entries(list, &key, before.as_ref(), Some(&row))?;
         if list < SCRATCH {
             self.touched.insert((list, Arc::clone(&key)));
         }
@@ -187,6 +166,9 @@ impl Machine<'_> {
 
     fn remove_row(&mut self, list: u32, key: Register) -> Result<(), Fault> {
         let Some(key) = self.key(key)?.cloned() else { return Ok(()) };
+        self.charge_search(list, key.len(), 3)?;
+        let before = self.state.row(list, &key).cloned();
+        self.charge_entries(list, &key, before.as_ref(), None)?;
         let Some(row) = self.state.remove(list, &key, self.module) else { return Ok(()) };
         if list >= SCRATCH {
             return Ok(());

@@ -1,0 +1,138 @@
+//! What keys and index entries may take, and that operations count their bytes, so that operations bound time.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use engine::{App, Applied, Context, Event, EventError, ViewError};
+use std::sync::Arc;
+use support::ME;
+
+fn app(source: &str) -> App {
+    App::new(Arc::new(weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"))), ME)
+}
+
+fn post(app: &mut App, name: &str, arguments: &str) -> Result<Applied, EventError> {
+    let context = Context { now: 0, entropy: [1; 32], room: 100 };
+    app.event(Event::Input { name, arguments: arguments.as_bytes(), by: "local" }, &context)
+}
+
+/// Adds a text of so many bytes, made of one character's JSON.
+fn add(app: &mut App, character: &str, count: usize) -> Result<Applied, EventError> {
+    post(app, "add", &format!("{{\"t\":\"{}\"}}", character.repeat(count)))
+}
+
+fn refused(reason: &str) -> Result<Applied, EventError> {
+    Err(EventError::Refused { reason: reason.into() })
+}
+
+#[test]
+fn keys_and_index_entries_have_a_greatest_size() {
+    let key = "a key of `l` is longer than 4096 bytes";
+    let entry = "an entry of the index `t` of `l`, its row's key behind it, is longer than 4096 bytes";
+    // A text in a key is followed by two bytes, a 0 in it is two, an int takes eight.
+    for (rest, character, fits, reason) in [
+        ("record R { t: text }\nstate l: list of R by t\non add(t: text) { l add R { t } }", "x", 4_094, key),
+        ("record R { t: text }\nstate l: list of R by t\non add(t: text) { l put R { t } }", "x", 4_094, key),
+        (
+            "record R { t: text }\nstate l: list of R by t\non add(t: text) { l add R { t } }",
+            "\\u0000",
+            2_047,
+            key,
+        ),
+        (
+            "record R { id: int, t: text }\nstate l: list of R by id index t\n\
+             on add(t: text) { l put R { id: 1, t } }",
+            "x",
+            4_086,
+            entry,
+        ),
+        (
+            "record R { id: int, t: text = \"\" }\nstate l: list of R by id index t\n\
+             on add(t: text) { let r = l[1] else l add R { id: 1 }\n r.t = t }",
+            "x",
+            4_086,
+            entry,
+        ),
+        (
+            "record R { t: text }\nstate n: int = 0\n\
+             on add(t: text) { var l: list of R by t\n l add R { t }\n n = count(l) }",
+            "x",
+            4_094,
+            key,
+        ),
+    ] {
+        let mut app = app(&format!("app a\n{rest}"));
+        assert!(add(&mut app, character, fits).is_ok(), "{rest}");
+        let before = app.snapshot().rows();
+        assert_eq!(add(&mut app, character, fits + 1), refused(reason), "{rest}");
+        assert_eq!(add(&mut app, character, 100_000), refused(reason), "{rest}");
+        assert_eq!(app.snapshot().rows(), before, "{rest}");
+    }
+}
+
+#[test]
+fn a_key_that_no_row_can_have_is_not_looked_up() {
+    let app = app("app a\nrecord R { t: text }\nstate l: list of R by t\nview of(t: text) = l[t]");
+    let of = |length: usize| app.snapshot().view("of", &[("t".into(), "x".repeat(length))], "local", 0);
+    assert_eq!(of(4_094), Ok("null".into()));
+    let reason = "a key of `l` is longer than 4096 bytes".into();
+    assert_eq!(of(4_095), Err(ViewError::Refused { reason }));
+}
+
+/// Operations of `work` after texts of a length were added.
+fn operations(source: &str, length: usize) -> u64 {
+    let mut app = app(source);
+    for character in ["a", "b", "c", "d"] {
+        add(&mut app, character, length).unwrap();
+    }
+    post(&mut app, "work", "{}").unwrap().operations
+}
+
+#[test]
+fn what_is_done_with_long_keys_costs_by_their_bytes() {
+    const TURNS: u64 = 500;
+    const LENGTH: u64 = 4_000;
+    let by_text =
+        "record R { t: text, n: int = 0 }\nstate l: list of R by t\non add(t: text) { l add R { t } }";
+    let by_index = "record R { id: int, t: text, n: int = 0 }\nstate l: list of R by id index t\n\
+                    on add(t: text) { l add R { id: next_id(l), t } }";
+    // What a turn does, and how many long keys or entries it makes or finds at least.
+    for (rest, work, keys) in [
+        (by_text, "for r in l { s = i }", 4),
+        (by_text, "for r in l order by r.t desc { s = i }", 4),
+        (by_text, "if l[t] is r { s = i }", 1),
+        (by_text, "if t in l { s = i }", 1),
+        (by_text, "for r in l where r.t == t { s = i }", 1),
+        (by_text, "row.n += 1", 1),
+        (by_text, "l put R { t }", 1),
+        (by_text, "remove l[t]\nl add R { t }", 2),
+        (by_index, "for r in l where r.t == t { s = i }", 1),
+        (by_index, "row.t = if row.t == \"\" then t else \"\"", 1),
+        (by_index, "remove l[1]\nl add R { id: 1, t }", 2),
+    ] {
+        let source = format!(
+            "app a\n{rest}\nstate s: int = 0\non work() {{\n let row = first(r for r in l) else return\n \
+             let t = row.t\n for i in 1 .. {TURNS} {{\n{work}\n}}\n}}"
+        );
+        let (short, long) = (operations(&source, 4), operations(&source, LENGTH as usize));
+        let least = TURNS * keys * LENGTH / 64;
+        assert!(long >= short + least, "{work}: {short} and {long}: not {least} more");
+    }
+}
+
+#[test]
+fn a_change_beside_the_index_costs_what_it_does_without() {
+    let source = |index: &str| {
+        format!(
+            "app a\nrecord R {{ id: int, t: text, n: int = 0 }}\nstate l: list of R by id{index}\n\
+             on add(t: text) {{ l add R {{ id: next_id(l), t }} }}\n\
+             on work() {{ let r = l[1] else return\n for i in 1 .. 500 {{ r.n += 1 }} }}"
+        )
+    };
+    let without = operations(&source(""), 4);
+    for length in [4, 4_000] {
+        assert_eq!(operations(&source(" index t"), length), without);
+        assert_eq!(operations(&source(""), length), without);
+    }
+}
