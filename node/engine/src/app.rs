@@ -3,18 +3,18 @@
 mod timers;
 
 use crate::arguments;
-use crate::budget::{EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
+use crate::budget::{Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
 use crate::codec::{self, Reader};
 use crate::event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
 };
-use crate::json;
+use crate::json::{self, Unread};
 use crate::machine::{Machine, Sent};
 use crate::state::{COUNTERS, Key, List, Row, State, TIMERS};
 use sealing::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft::module::{Destination, Door, Field, ListKind, Module, Type};
+use weft::module::{Destination, Door, ListKind, Module, Type};
 use weft::{Value, module};
 
 /// One app: a module and its state.
@@ -35,12 +35,12 @@ pub struct Snapshot {
     state: State,
 }
 
-/// Code to run for an event: the function, its arguments and what it answers.
-#[derive(Clone)]
+/// Code to run for an event: the function, its arguments, what it answers, and what reading the arguments left.
 struct Work<'m> {
     function: u32,
     arguments: Vec<Value>,
     answer: Option<&'m Type>,
+    budget: Budget,
 }
 
 impl App {
@@ -62,8 +62,11 @@ impl App {
             return Err(SettingError::NoSuch { app: module.name.clone(), name: name.into(), there });
         };
         let kind = &module.settings[at].kind;
-        let value = json::read_value(value.as_bytes(), kind, &module).map_err(|wrong| {
-            SettingError::Value { app: module.name.clone(), name: name.into(), message: wrong.message() }
+        let value = json::read_value(value.as_bytes(), kind, &module, &mut Budget::new());
+        let value = value.map_err(|unread| SettingError::Value {
+            app: module.name.clone(),
+            name: name.into(),
+            message: event_error(unread).to_string(),
         })?;
         self.set_value(at, value);
         Ok(())
@@ -163,7 +166,7 @@ impl App {
         }
         let module = Arc::clone(&self.module);
         let Some(work) = self.work(event, &module)? else { return Ok(Applied::default()) };
-        let (applied, state) = self.run(&work, self.state.clone(), BTreeSet::new(), context)?;
+        let (applied, state) = self.run(work, self.state.clone(), BTreeSet::new(), context)?;
         self.state = state;
         Ok(applied)
     }
@@ -171,7 +174,7 @@ impl App {
     /// Runs code from a state to another one, and says what that comes to.
     fn run(
         &self,
-        work: &Work<'_>,
+        work: Work<'_>,
         state: State,
         touched: BTreeSet<(u32, Key)>,
         context: &Context,
@@ -179,7 +182,8 @@ impl App {
         let module = Arc::clone(&self.module);
         let mut machine = Machine::new(&module, state, self.me.0, context);
         machine.touched = touched;
-        let value = machine.run(work.function, work.arguments.clone()).map_err(refusal)?;
+        machine.budget = work.budget;
+        let value = machine.run(work.function, work.arguments).map_err(refusal)?;
         if machine.sends.len() > context.room {
             return Err(EventError::NoRoom { room: context.room });
         }
@@ -221,23 +225,25 @@ impl App {
 
     /// What an event asks for; nothing if it is a word of the fabric that the app does not listen to.
     fn work<'m>(&self, event: Event<'_>, module: &'m Module) -> Result<Option<Work<'m>>, EventError> {
+        let mut budget = Budget::new();
         match event {
             Event::Input { name, arguments, by } => {
                 let door = find(&module.inputs, name).ok_or_else(|| no_input(module, name))?;
-                let read = json::read_fields(arguments, &door.fields, module);
-                let mut arguments = read.map_err(|wrong| EventError::Shape { message: wrong.message() })?;
+                let read = json::read_fields(arguments, &door.fields, module, &mut budget);
+                let mut arguments = read.map_err(event_error)?;
                 if door.takes_caller {
                     arguments.push(Value::Text(by.into()));
                 }
-                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref() }))
+                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref(), budget }))
             }
             Event::From { name, arguments, peer, app } => {
                 let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
                 let door = find(&module.from_inputs, name).filter(is_of);
                 let door = door.ok_or_else(|| no_input(module, name))?;
-                let mut arguments = decode(arguments, &door.fields, module)?;
+                let decoded = arguments::decode(arguments, &door.fields, module, &mut budget);
+                let mut arguments = decoded.map_err(event_error)?;
                 arguments.push(node(peer));
-                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref() }))
+                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref(), budget }))
             }
             Event::Delivered { output, arguments, peer, answer: _ } => {
                 Self::word(&module.delivered, output, arguments, vec![node(peer)], module)
@@ -259,9 +265,12 @@ impl App {
     ) -> Result<Option<Work<'m>>, EventError> {
         let listening = words.iter().find(|word| module.outputs[word.output as usize].name == output);
         let Some(word) = listening else { return Ok(None) };
-        let mut arguments = decode(arguments, &module.outputs[word.output as usize].fields, module)?;
+        let mut budget = Budget::new();
+        let fields = &module.outputs[word.output as usize].fields;
+        let decoded = arguments::decode(arguments, fields, module, &mut budget);
+        let mut arguments = decoded.map_err(event_error)?;
         arguments.extend(others);
-        Ok(Some(Work { function: word.function, arguments, answer: None }))
+        Ok(Some(Work { function: word.function, arguments, answer: None, budget }))
     }
 }
 
@@ -285,13 +294,17 @@ impl Snapshot {
         let module = &*self.module;
         let door = find(&module.views, name)
             .ok_or_else(|| ViewError::NoSuchView { app: module.name.clone(), name: name.into() })?;
-        let mut arguments =
-            parameters(query, door, module).map_err(|message| ViewError::Shape { message })?;
+        let mut budget = Budget::new();
+        let mut arguments = parameters(query, door, module, &mut budget).map_err(|unread| match unread {
+            Unread::Misshapen(wrong) => ViewError::Shape { message: wrong.message() },
+            Unread::Fault(fault) => view_refusal(fault),
+        })?;
         if door.takes_caller {
             arguments.push(Value::Text(by.into()));
         }
         let mut machine =
             Machine::new(module, self.state.clone(), self.me.0, &Context { now, entropy: [0; 32], room: 0 });
+        machine.budget = budget;
         let value = machine.run(door.function, arguments).map_err(view_refusal)?;
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
         json::write_value(&value, kind, module, &mut machine.budget).map_err(view_refusal)
@@ -345,8 +358,11 @@ fn node(node: NodeId) -> Value {
     Value::Node(Arc::new(node.0))
 }
 
-fn decode(bytes: &[u8], fields: &[Field], module: &Module) -> Result<Vec<Value>, EventError> {
-    arguments::decode(bytes, fields, module).map_err(|message| EventError::Shape { message })
+pub(crate) fn event_error(unread: Unread) -> EventError {
+    match unread {
+        Unread::Misshapen(wrong) => EventError::Shape { message: wrong.message() },
+        Unread::Fault(fault) => refusal(fault),
+    }
 }
 
 fn refusal(fault: Fault) -> EventError {
@@ -364,24 +380,27 @@ fn view_refusal(fault: Fault) -> ViewError {
 }
 
 /// A view's arguments from a query's parameters.
-fn parameters(query: &[(String, String)], door: &Door, module: &Module) -> Result<Vec<Value>, String> {
+fn parameters(
+    query: &[(String, String)],
+    door: &Door,
+    module: &Module,
+    budget: &mut Budget,
+) -> json::Read<Vec<Value>> {
+    let wrong = |message: String| Err(json::Misshapen::new(message).into());
     let mut values: Vec<Option<Value>> = vec![None; door.fields.len()];
     for (name, text) in query {
         let Some(at) = door.fields.iter().position(|field| field.name == *name) else {
             let there: Vec<&str> = door.fields.iter().map(|field| field.name.as_str()).collect();
             let there = if there.is_empty() { "none".into() } else { there.join(", ") };
             let name: String = name.chars().take(40).collect();
-            return Err(format!("there is no parameter `{name}`: `{}` takes {there}", door.name));
+            return wrong(format!("there is no parameter `{name}`: `{}` takes {there}", door.name));
         };
         if values[at].is_some() {
-            return Err(format!("parameter `{name}` is there twice"));
+            return wrong(format!("parameter `{name}` is there twice"));
         }
-        let value = json::read_parameter(text, &door.fields[at], module);
-        values[at] = Some(value.map_err(|wrong| wrong.message())?);
+        values[at] = Some(json::read_parameter(text, &door.fields[at], module, budget)?);
     }
-    let filled =
-        values.into_iter().zip(&door.fields).map(|(value, field)| json::with_default(value, field, module));
-    filled.collect::<Result<Vec<Value>, _>>().map_err(|wrong| wrong.of_parameter().message())
+    json::filled(values, &door.fields, module).map_err(|unread| unread.said(json::Misshapen::of_parameter))
 }
 
 fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static str> {

@@ -3,8 +3,9 @@
 //! The receiver reads them along its own types: fields are matched by name, those that it has and the sender has not
 //! take their default. Nesting is bounded by the receiver's types.
 
+use crate::budget::{Budget, VALUE_BYTES};
 use crate::codec::{Malformed, Reader, Unwritable, put_number, put_word};
-use crate::json::{expected, with_default};
+use crate::json::{Misshapen, Read, Unread, expected, filled};
 use std::sync::Arc;
 use weft::Value;
 use weft::module::{Field, Module, Type};
@@ -119,45 +120,63 @@ fn put_value(
     if out.len() > limit { Err(Unwritable) } else { Ok(()) }
 }
 
-/// Reads arguments into a handler's fields; what is wrong is said with the field's name.
-pub(crate) fn decode(bytes: &[u8], fields: &[Field], module: &Module) -> Result<Vec<Value>, String> {
+/// Reads arguments into a handler's fields; what is made is charged, what is wrong is said with the field's name.
+pub(crate) fn decode(
+    bytes: &[u8],
+    fields: &[Field],
+    module: &Module,
+    budget: &mut Budget,
+) -> Read<Vec<Value>> {
     let mut reader = Reader::new(bytes);
     match reader.byte() {
         Ok(VERSION) => {}
-        Ok(other) => return Err(format!("arguments of version {other}; this node reads version {VERSION}")),
-        Err(_) => return Err("arguments without a byte".into()),
+        Ok(other) => {
+            return wrong(format!("arguments of version {other}; this node reads version {VERSION}"));
+        }
+        Err(_) => return wrong("arguments without a byte"),
     }
-    let values = read_fields(&mut reader, fields, module)?;
+    let values = read_fields(&mut reader, fields, module, budget)?;
     if !reader.is_empty() {
-        return Err("bytes follow the arguments".into());
+        return wrong("bytes follow the arguments");
     }
     Ok(values)
 }
 
-fn malformed(error: Malformed) -> String {
-    format!("malformed arguments: {}", error.0)
+fn wrong<T>(message: impl Into<String>) -> Read<T> {
+    Err(Misshapen::new(message).into())
 }
 
-fn read_fields(reader: &mut Reader<'_>, fields: &[Field], module: &Module) -> Result<Vec<Value>, String> {
+fn malformed(error: Malformed) -> Unread {
+    Misshapen::new(format!("malformed arguments: {}", error.0)).into()
+}
+
+fn read_fields(
+    reader: &mut Reader<'_>,
+    fields: &[Field],
+    module: &Module,
+    budget: &mut Budget,
+) -> Read<Vec<Value>> {
     let count = reader.count().map_err(malformed)?;
+    budget.bytes(fields.len() * VALUE_BYTES)?;
     let mut values: Vec<Option<Value>> = vec![None; fields.len()];
     for _ in 0..count {
         let name = reader.text().map_err(malformed)?;
+        budget.searched(fields.len())?;
         let Some(at) = fields.iter().position(|field| field.name == name) else {
             let name: String = name.chars().take(40).collect();
-            return Err(format!("there is no field `{name}`"));
+            return wrong(format!("there is no field `{name}`"));
         };
         if values[at].is_some() {
-            return Err(format!("field `{name}` is there twice"));
+            return Err(Misshapen::new("is there twice").in_field(name).into());
         }
-        let value = read_value(reader, &fields[at].kind, module);
-        values[at] = Some(value.map_err(|wrong| format!("field `{name}`: {wrong}"))?);
+        let value = read_value(reader, &fields[at].kind, module, budget);
+        values[at] = Some(value.map_err(|unread| unread.said(|wrong| wrong.in_field(name)))?);
     }
-    let filled = values.into_iter().zip(fields).map(|(value, field)| with_default(value, field, module));
-    filled.collect::<Result<Vec<Value>, _>>().map_err(|wrong| wrong.message())
+    filled(values, fields, module)
 }
 
-fn read_value(reader: &mut Reader<'_>, kind: &Type, module: &Module) -> Result<Value, String> {
+fn read_value(reader: &mut Reader<'_>, kind: &Type, module: &Module, budget: &mut Budget) -> Read<Value> {
+    budget.operations(1)?;
     let tag = reader.byte().map_err(malformed)?;
     let kind = match kind {
         Type::Optional(_) if tag == NONE => return Ok(Value::None),
@@ -174,23 +193,30 @@ fn read_value(reader: &mut Reader<'_>, kind: &Type, module: &Module) -> Result<V
         (Type::Enum(number), CASE) => {
             let text = reader.text().map_err(malformed)?;
             let cases = &module.enums[*number as usize].cases;
-            let at = cases.iter().position(|case| case == text);
-            return at
-                .map(|at| Value::Word(at as i64))
-                .ok_or_else(|| format!("expected {}, found another case", expected(kind, module)));
+            budget.searched(cases.len())?;
+            return match cases.iter().position(|case| case == text) {
+                Some(at) => Ok(Value::Word(at as i64)),
+                None => wrong(format!("expected {}, found another case", expected(kind, module))),
+            };
         }
         (Type::Record(number), RECORD) => {
-            return Ok(Value::Record(
-                read_fields(reader, &module.records[*number as usize].fields, module)?.into(),
-            ));
+            let fields = &module.records[*number as usize].fields;
+            return Ok(Value::Record(read_fields(reader, fields, module, budget)?.into()));
         }
         (Type::List(element), LIST) => {
             let count = reader.count().map_err(malformed)?;
-            let values: Result<Vec<Value>, String> =
-                (0..count).map(|_| read_value(reader, element, module)).collect();
+            budget.bytes(count * VALUE_BYTES)?;
+            let values: Read<Vec<Value>> =
+                (0..count).map(|_| read_value(reader, element, module, budget)).collect();
             return Ok(Value::List(Arc::new(values?)));
         }
-        _ => return Err(format!("expected {}, found another type", expected(kind, module))),
+        _ => return wrong(format!("expected {}, found another type", expected(kind, module))),
     };
-    plain.map_err(malformed)
+    let value = plain.map_err(malformed)?;
+    match &value {
+        Value::Text(text) => budget.bytes(text.len())?,
+        Value::Bytes(bytes) => budget.bytes(bytes.len())?,
+        _ => {}
+    }
+    Ok(value)
 }

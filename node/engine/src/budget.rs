@@ -25,6 +25,9 @@ pub(crate) fn search_operations(bytes: usize, keys: usize) -> u64 {
     bytes as u64 / COMPARED_BYTES * rounds
 }
 
+/// Bytes of a value in a record or a list; what it shares with others is not counted.
+pub(crate) const VALUE_BYTES: usize = size_of::<weft::Value>();
+
 /// Why code stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -72,6 +75,11 @@ impl Budget {
                 Err(Fault::Budget { unit: "operations", limit: OPERATIONS_MAX })
             }
         }
+    }
+
+    /// Charges a search for one name among so many.
+    pub(crate) fn searched(&mut self, count: usize) -> Result<(), Fault> {
+        self.operations(count as u64 / 16)
     }
 
     /// Charges bytes, and an operation for every sixteen.

@@ -3,7 +3,7 @@
 //! What comes in is read along the wanted type, so that nesting is bounded by types and nothing is kept that is not
 //! wanted: an unknown, missing or repeated field, a wrong type or a number too large says where and what was expected.
 
-use crate::budget::{Budget, Fault};
+use crate::budget::{Budget, Fault, VALUE_BYTES};
 use data_encoding::BASE64;
 use sealing::{NodeId, NodeIdError};
 use std::fmt::Write;
@@ -22,7 +22,7 @@ pub(crate) struct Misshapen {
 }
 
 impl Misshapen {
-    fn new(message: impl Into<String>) -> Misshapen {
+    pub(crate) fn new(message: impl Into<String>) -> Misshapen {
         Misshapen { place: "field", path: Vec::new(), message: message.into() }
     }
 
@@ -51,34 +51,75 @@ impl Misshapen {
     }
 }
 
-type Read<T> = Result<T, Misshapen>;
+/// Why a value was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is not what was expected.
+    Misshapen(Misshapen),
+    /// It would cost too much.
+    Fault(Fault),
+}
 
-/// Reads a whole object with exactly these fields.
-pub(crate) fn read_fields(text: &[u8], fields: &[Field], module: &Module) -> Read<Vec<Value>> {
-    let mut reader = Reader::new(text, module)?;
+impl From<Misshapen> for Unread {
+    fn from(wrong: Misshapen) -> Unread {
+        Unread::Misshapen(wrong)
+    }
+}
+
+impl From<Fault> for Unread {
+    fn from(fault: Fault) -> Unread {
+        Unread::Fault(fault)
+    }
+}
+
+impl Unread {
+    fn new(message: impl Into<String>) -> Unread {
+        Unread::Misshapen(Misshapen::new(message))
+    }
+
+    /// With more said about what is misshapen.
+    pub(crate) fn said(self, more: impl FnOnce(Misshapen) -> Misshapen) -> Unread {
+        match self {
+            Unread::Misshapen(wrong) => Unread::Misshapen(more(wrong)),
+            fault => fault,
+        }
+    }
+}
+
+pub(crate) type Read<T> = Result<T, Unread>;
+
+/// Reads a whole object with exactly these fields; what is made is charged.
+pub(crate) fn read_fields(
+    text: &[u8],
+    fields: &[Field],
+    module: &Module,
+    budget: &mut Budget,
+) -> Read<Vec<Value>> {
+    let mut reader = Reader::new(text, module, budget)?;
     let values = reader.fields(fields)?;
     reader.end()?;
     Ok(values)
 }
 
-/// Reads a whole value.
-pub(crate) fn read_value(text: &[u8], kind: &Type, module: &Module) -> Read<Value> {
-    let mut reader = Reader::new(text, module)?;
+/// Reads a whole value; what is made is charged.
+pub(crate) fn read_value(text: &[u8], kind: &Type, module: &Module, budget: &mut Budget) -> Read<Value> {
+    let mut reader = Reader::new(text, module, budget)?;
     let value = reader.value(kind)?;
     reader.end()?;
     Ok(value)
 }
 
-struct Reader<'t> {
+struct Reader<'t, 'b> {
     text: &'t str,
     at: usize,
     module: &'t Module,
+    budget: &'b mut Budget,
 }
 
-impl<'t> Reader<'t> {
-    fn new(text: &'t [u8], module: &'t Module) -> Read<Reader<'t>> {
-        let text = std::str::from_utf8(text).map_err(|_| Misshapen::new("the JSON text is not UTF-8"))?;
-        Ok(Reader { text, at: 0, module })
+impl<'t, 'b> Reader<'t, 'b> {
+    fn new(text: &'t [u8], module: &'t Module, budget: &'b mut Budget) -> Read<Reader<'t, 'b>> {
+        let text = std::str::from_utf8(text).map_err(|_| Unread::new("the JSON text is not UTF-8"))?;
+        Ok(Reader { text, at: 0, module, budget })
     }
 
     fn rest(&self) -> &'t str {
@@ -101,7 +142,7 @@ impl<'t> Reader<'t> {
     fn end(&mut self) -> Read<()> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(Misshapen::new(format!("something follows the JSON value, at byte {}", self.at))),
+            Some(_) => Err(Unread::new(format!("something follows the JSON value, at byte {}", self.at))),
         }
     }
 
@@ -130,13 +171,14 @@ impl<'t> Reader<'t> {
 
     fn wrong<T>(&mut self, wanted: &str) -> Read<T> {
         let found = self.found();
-        Err(Misshapen::new(format!("expected {wanted}, found {found}")))
+        Err(Unread::new(format!("expected {wanted}, found {found}")))
     }
 
     fn fields(&mut self, fields: &[Field]) -> Read<Vec<Value>> {
         if !self.take(b'{') {
             return self.wrong("an object");
         }
+        self.budget.bytes(fields.len() * VALUE_BYTES)?;
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
         let mut first = true;
         while !self.take(b'}') {
@@ -150,19 +192,23 @@ impl<'t> Reader<'t> {
             if !self.take(b':') {
                 return self.wrong("`:`");
             }
+            self.budget.searched(fields.len())?;
             let Some(at) = fields.iter().position(|field| field.name == name) else {
-                return Err(unknown_field(&name, fields));
+                return Err(unknown_field(&name, fields).into());
             };
             let field = &fields[at];
             if values[at].is_some() {
-                return Err(Misshapen::new("is there twice").in_field(&field.name));
+                return Err(Misshapen::new("is there twice").in_field(&field.name).into());
             }
-            values[at] = Some(self.value(&field.kind).map_err(|wrong| wrong.in_field(&field.name))?);
+            values[at] = Some(
+                self.value(&field.kind).map_err(|unread| unread.said(|wrong| wrong.in_field(&field.name)))?,
+            );
         }
-        values.into_iter().zip(fields).map(|(value, field)| with_default(value, field, self.module)).collect()
+        filled(values, fields, self.module)
     }
 
     fn value(&mut self, kind: &Type) -> Read<Value> {
+        self.budget.operations(1)?;
         if let Type::Optional(inner) = kind {
             if self.peek() == Some(b'n') && self.take_word("null") {
                 return Ok(Value::None);
@@ -177,7 +223,7 @@ impl<'t> Reader<'t> {
             (Type::Text, Some(b'"')) => Ok(Value::Text(self.string()?.into())),
             (Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint, Some(b'"')) => {
                 let text = self.string()?;
-                from_text(&text, kind, self.module)
+                from_text(&text, kind, self.module, self.budget)
             }
             (Type::Record(number), Some(b'{')) => {
                 let module = self.module;
@@ -195,7 +241,9 @@ impl<'t> Reader<'t> {
             if !values.is_empty() && !self.take(b',') {
                 return self.wrong("`,` or `]`");
             }
-            values.push(self.value(element).map_err(|wrong| wrong.in_element(values.len()))?);
+            self.budget.bytes(VALUE_BYTES)?;
+            let value = self.value(element);
+            values.push(value.map_err(|unread| unread.said(|wrong| wrong.in_element(values.len())))?);
         }
         Ok(Value::List(Arc::new(values)))
     }
@@ -203,7 +251,7 @@ impl<'t> Reader<'t> {
     /// What stands where a number should, as an error.
     fn no_number<T>(&self, kind: &Type, found: &str, why: &str) -> Read<T> {
         let wanted = expected(kind, self.module);
-        Err(Misshapen::new(format!("expected {wanted}, found {}{why}", shortened(found))))
+        Err(Unread::new(format!("expected {wanted}, found {}{why}", shortened(found))))
     }
 
     /// The letters, digits and signs that come next.
@@ -218,7 +266,7 @@ impl<'t> Reader<'t> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             let (wanted, shown) = (expected(kind, self.module), shortened(text));
-            return Err(Misshapen::new(format!("expected {wanted}, a whole number, found {shown}")));
+            return Err(Unread::new(format!("expected {wanted}, a whole number, found {shown}")));
         }
         if digits.len() > 1 && digits.starts_with('0') {
             return self.no_number(kind, text, " with a leading zero");
@@ -250,20 +298,21 @@ impl<'t> Reader<'t> {
         loop {
             let rest = self.rest();
             let Some(stop) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
-                return Err(Misshapen::new("a text is not closed"));
+                return Err(Unread::new("a text is not closed"));
             };
+            self.budget.bytes(stop)?;
             text.push_str(&rest[..stop]);
             self.at += stop + 1;
             match rest.as_bytes()[stop] {
                 b'"' => return Ok(text),
                 b'\\' => text.push(self.escape()?),
-                _ => return Err(Misshapen::new("a control character stands in a text; write it as `\\u….`")),
+                _ => return Err(Unread::new("a control character stands in a text; write it as `\\u….`")),
             }
         }
     }
 
     fn escape(&mut self) -> Read<char> {
-        let wrong = || Misshapen::new("an escape in a text is none of JSON's");
+        let wrong = || Unread::new("an escape in a text is none of JSON's");
         let byte = self.rest().bytes().next().ok_or_else(wrong)?;
         self.at += if byte.is_ascii() { 1 } else { return Err(wrong()) };
         Ok(match byte {
@@ -285,7 +334,7 @@ impl<'t> Reader<'t> {
                 });
                 let low = low.flatten().filter(|low| (0xdc00..0xe000).contains(low) && first < 0xdc00);
                 let low =
-                    low.ok_or_else(|| Misshapen::new("half of a surrogate pair stands alone in a text"))?;
+                    low.ok_or_else(|| Unread::new("half of a surrogate pair stands alone in a text"))?;
                 char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00)).ok_or_else(wrong)?
             }
             _ => return Err(wrong()),
@@ -330,12 +379,15 @@ fn unknown_field(name: &str, fields: &[Field]) -> Misshapen {
     Misshapen::new(format!("there is no field `{}`: {there}", shortened(name)))
 }
 
-/// A field's value, or what stands for it.
-pub(crate) fn with_default(value: Option<Value>, field: &Field, module: &Module) -> Read<Value> {
-    value.or_else(|| field.default.clone()).ok_or_else(|| {
-        Misshapen::new(format!("is missing: expected {}", expected(&field.kind, module)))
-            .in_field(&field.name)
-    })
+/// The values of fields, defaults where none is given.
+pub(crate) fn filled(values: Vec<Option<Value>>, fields: &[Field], module: &Module) -> Read<Vec<Value>> {
+    let value = |(value, field): (Option<Value>, &Field)| {
+        value.or_else(|| field.default.clone()).ok_or_else(|| {
+            let missing = Misshapen::new(format!("is missing: expected {}", expected(&field.kind, module)));
+            missing.in_field(&field.name).into()
+        })
+    };
+    values.into_iter().zip(fields).map(value).collect()
 }
 
 fn no_value(text: &str, wanted: &str) -> Misshapen {
@@ -360,11 +412,13 @@ pub(crate) fn expected(kind: &Type, module: &Module) -> String {
 }
 
 /// Values that are texts in JSON.
-fn from_text(text: &str, kind: &Type, module: &Module) -> Read<Value> {
+fn from_text(text: &str, kind: &Type, module: &Module, budget: &mut Budget) -> Read<Value> {
+    budget.bytes(text.len())?;
     let value = match kind {
-        Type::Node => return node_from_text(text, module),
+        Type::Node => return Ok(node_from_text(text, module)?),
         Type::Enum(number) => {
             let cases = &module.enums[*number as usize].cases;
+            budget.searched(cases.len())?;
             cases.iter().position(|case| case == text).map(|at| Value::Word(at as i64))
         }
         Type::Bytes => BASE64.decode(text.as_bytes()).ok().map(|bytes| Value::Bytes(bytes.into())),
@@ -375,11 +429,11 @@ fn from_text(text: &str, kind: &Type, module: &Module) -> Read<Value> {
         }
         _ => None,
     };
-    value.ok_or_else(|| no_value(text, &expected(kind, module)))
+    value.ok_or_else(|| no_value(text, &expected(kind, module)).into())
 }
 
 /// A node's id; one that was copied badly is told as such.
-fn node_from_text(text: &str, module: &Module) -> Read<Value> {
+fn node_from_text(text: &str, module: &Module) -> Result<Value, Misshapen> {
     let wrong = match text.parse::<NodeId>() {
         Ok(node) => return Ok(Value::Node(Arc::new(node.0))),
         Err(wrong) => wrong,
@@ -393,23 +447,24 @@ fn node_from_text(text: &str, module: &Module) -> Read<Value> {
 }
 
 /// One parameter of a query: numbers, texts, nodes, bools and cases as they are, lists and records as JSON.
-pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module) -> Read<Value> {
+pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module, budget: &mut Budget) -> Read<Value> {
     let kind = match &field.kind {
         Type::Optional(inner) => &**inner,
         other => other,
     };
     match kind {
-        Type::Text => Ok(Value::Text(text.into())),
-        Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint => from_text(text, kind, module),
+        Type::Text => budget.bytes(text.len()).map(|()| Value::Text(text.into())).map_err(Unread::Fault),
+        Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint => from_text(text, kind, module, budget),
         // A word where a number is wanted is shown as it is: whoever writes a query does not think of JSON.
         Type::Bool | Type::Int | Type::Real | Type::Time | Type::Duration
             if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) =>
         {
-            read_value(text.as_bytes(), kind, module).map_err(|_| no_value(text, &expected(kind, module)))
+            let value = read_value(text.as_bytes(), kind, module, budget);
+            value.map_err(|unread| unread.said(|_| no_value(text, &expected(kind, module))))
         }
-        _ => read_value(text.as_bytes(), kind, module),
+        _ => read_value(text.as_bytes(), kind, module, budget),
     }
-    .map_err(|wrong| wrong.in_field(&field.name).of_parameter())
+    .map_err(|unread| unread.said(|wrong| wrong.in_field(&field.name).of_parameter()))
 }
 
 /// Writes a value; what is written is charged.

@@ -5,7 +5,7 @@
 //!
 //! A test's own code runs on a machine that reads one node's state at a time; what it asks beside that is done here.
 
-use crate::app::App;
+use crate::app::{App, event_error};
 use crate::arguments;
 use crate::budget::{Budget, Fault};
 use crate::event::{Applied, Context, Event, EventError, Send};
@@ -289,8 +289,8 @@ impl<'m> World<'m> {
         match outcome {
             Ok(applied) => {
                 if let (Some(kind), Some(text)) = (answer, &applied.answer) {
-                    let value = json::read_value(text.as_bytes(), kind, self.module);
-                    let value = value.map_err(|wrong| Wrong::new(wrong.message()))?;
+                    let value = json::read_value(text.as_bytes(), kind, self.module, &mut machine.budget);
+                    let value = value.map_err(|unread| Wrong::new(event_error(unread).to_string()))?;
                     machine.set(out, value);
                 }
                 self.deliver(place, applied)

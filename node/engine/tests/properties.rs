@@ -5,7 +5,7 @@
 
 mod support;
 
-use engine::{App, Applied, Context, Delta, Event, EventError};
+use engine::{App, Applied, Context, Delta, Event, EventError, ViewError};
 use proptest::prelude::*;
 use sealing::NodeId;
 use std::collections::BTreeMap;
@@ -368,6 +368,48 @@ fn words_of_json_are_whole() {
     ] {
         let wrong = post(&mut app, "take", &BODY.replacen(was, is, 1)).unwrap_err();
         assert_eq!(wrong, EventError::Shape { message: said.into() }, "{is}");
+    }
+}
+
+/// Two bytes of a body, or of a send, can stand for a record of many fields.
+#[test]
+fn what_arguments_make_is_charged() {
+    let fields: String = (0..200).map(|at| format!(", f{at}: int?")).collect();
+    let source = format!(
+        "app wide\nrecord Wide {{ id: int = 0{fields} }}\nstate n: int = 0\n
+        on take(l: list of Wide) {{ n = count(l) }}\non hear(l: list of Wide) from peer {{ n = count(l) }}\n
+        view size(l: list of Wide) = count(l)"
+    );
+    let module = weft::compile(&source, "wide.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let mut app = App::new(Arc::new(module), ME);
+    // A value takes more than sixteen bytes, which cost an operation.
+    for (count, least) in [(100, Some(100 * 201)), (60_000, None)] {
+        let list = format!("[{}{{}}]", "{},".repeat(count - 1));
+        let mut sent = b"\x01\x01\x01l\x09".to_vec();
+        let mut left = count;
+        while left >= 128 {
+            sent.push(left as u8 | 128);
+            left >>= 7;
+        }
+        sent.push(left as u8);
+        sent.extend(b"\x08\x00".repeat(count));
+        let body = format!(r#"{{"l":{list}}}"#);
+        let context = Context { now: 0, entropy: [0; 32], room: 8 };
+        for event in [
+            Event::Input { name: "take", arguments: body.as_bytes(), by: "local" },
+            Event::From { name: "hear", arguments: &sent, peer: PEER, app: "wide" },
+        ] {
+            match (app.event(event, &context), least) {
+                (Ok(applied), Some(least)) => assert!(applied.operations > least, "{}", applied.operations),
+                (Err(EventError::Budget { .. }), None) => {}
+                (other, _) => panic!("{count}: {other:?}"),
+            }
+        }
+        let viewed = app.snapshot().view("size", &[("l".into(), list)], "", 0);
+        match least {
+            Some(_) => assert_eq!(viewed, Ok(count.to_string())),
+            None => assert!(matches!(viewed, Err(ViewError::Budget { .. })), "{viewed:?}"),
+        }
     }
 }
 

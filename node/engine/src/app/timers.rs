@@ -3,9 +3,9 @@
 //! Timers are rows. When an `every` fires next is not: whoever runs the app keeps it with whatever else changes
 //! ([`App::ticks`]), so that a tick that changes nothing writes nothing.
 
-use super::{App, Work, deltas};
+use super::{App, Work, deltas, event_error};
 use crate::arguments;
-use crate::budget::EVENT_BYTES_MAX;
+use crate::budget::{Budget, EVENT_BYTES_MAX};
 use crate::codec::Reader;
 use crate::event::{Applied, Context, EventError, RestoreError};
 use crate::state::{Key, TIMERS, read_timer_key};
@@ -78,18 +78,14 @@ impl App {
         let touched = BTreeSet::from([(TIMERS, Arc::clone(key))]);
         let (name, arguments) = read_timer_key(key).unwrap_or_default();
         let timer = module.timers.iter().find(|timer| timer.name == name);
-        let arguments = match timer {
-            Some(timer) => arguments::decode(arguments, &timer.fields, module),
-            None => Err("the app has no such timer any more".to_owned()),
-        };
-        let outcome = match (timer, arguments) {
-            (Some(timer), Ok(arguments)) => {
-                let work = Work { function: timer.function, arguments, answer: None };
-                self.run(&work, state.clone(), touched.clone(), context)
-            }
-            (_, Err(message)) => Err(EventError::Shape { message }),
-            (None, Ok(_)) => Ok((Applied::default(), state.clone())),
-        };
+        let gone = || EventError::Shape { message: "the app has no such timer any more".to_owned() };
+        let mut budget = Budget::new();
+        let work = timer.ok_or_else(gone).and_then(|timer| {
+            let decoded = arguments::decode(arguments, &timer.fields, module, &mut budget);
+            let arguments = decoded.map_err(event_error)?;
+            Ok(Work { function: timer.function, arguments, answer: None, budget })
+        });
+        let outcome = work.and_then(|work| self.run(work, state.clone(), touched.clone(), context));
         let (applied, state) = match outcome {
             Ok(done) => done,
             // There will be room: it stays pending until then.
@@ -111,8 +107,9 @@ impl App {
             return Ok(Applied::default());
         };
         let every = module.everies[at];
-        let work = Work { function: every.function, arguments: Vec::new(), answer: None };
-        let outcome = self.run(&work, self.state.clone(), BTreeSet::new(), context);
+        let (arguments, budget) = (Vec::new(), Budget::new());
+        let work = Work { function: every.function, arguments, answer: None, budget };
+        let outcome = self.run(work, self.state.clone(), BTreeSet::new(), context);
         if let Err(error @ EventError::NoRoom { .. }) = outcome {
             return Err(error);
         }
