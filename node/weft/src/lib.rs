@@ -6,7 +6,7 @@
 //! effects and lowers each function to the typed register code of [`code`]; [`module`] is what comes out, and
 //! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong,
 //! and [`explain`] says it at length. Beside the compiler, [`format`](mod@format) lays a source out, [`outline`] tells what
-//! one declares without checking it, [`document`] makes documents of an app.
+//! one declares without checking it, [`document`] makes documents of an app; [`syntax::parse`] gives the tree itself.
 
 mod check;
 pub mod code;
@@ -16,7 +16,7 @@ pub mod explain;
 pub mod format;
 pub mod module;
 pub mod outline;
-mod syntax;
+pub mod syntax;
 pub mod value;
 
 pub use diagnostics::Diagnostics;

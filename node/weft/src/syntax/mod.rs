@@ -11,8 +11,20 @@ pub(crate) mod expressions;
 pub(crate) mod lexer;
 pub(crate) mod parser;
 mod statements;
-pub(crate) mod tree;
+pub mod tree;
 pub(crate) mod walk;
+
+use crate::diagnostics::{Diagnostics, Report};
+
+/// The tree of a source that fits the grammar: for programs that look at a source without compiling it.
+///
+/// # Errors
+/// Every place that does not fit the grammar, in the order of the text.
+pub fn parse(source: &str, file: &str) -> Result<tree::File, Diagnostics> {
+    let mut report = Report::default();
+    let tree = parser::parse(source, &mut report);
+    if report.is_empty() { Ok(tree) } else { Err(report.finish(source, file)) }
+}
 
 /// How deep expressions and blocks may stand in each other: bounds the stack that parser and checker need.
 pub(crate) const NESTING_MAX: u16 = 64;

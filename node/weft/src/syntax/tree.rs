@@ -1,60 +1,62 @@
-//! The tree of a source file.
+//! The tree of a source file, as the grammar has it. Nothing in it is checked: names may stand for nothing.
+
+#![expect(missing_docs, reason = "the grammar's words are the names")]
 
 use crate::diagnostics::Span;
 use crate::value::Real;
 
 /// A word of the source and where it stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Word {
-    pub(crate) text: String,
-    pub(crate) span: Span,
+pub struct Word {
+    pub text: String,
+    pub span: Span,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct File {
-    pub(crate) name: String,
-    pub(crate) settings: Vec<Field>,
-    pub(crate) enums: Vec<Enum>,
-    pub(crate) records: Vec<Record>,
-    pub(crate) states: Vec<State>,
-    pub(crate) outputs: Vec<Output>,
-    pub(crate) handlers: Vec<Handler>,
-    pub(crate) everies: Vec<Every>,
-    pub(crate) procedures: Vec<Procedure>,
-    pub(crate) functions: Vec<Function>,
-    pub(crate) tests: Vec<Test>,
+pub struct File {
+    pub name: String,
+    pub settings: Vec<Field>,
+    pub enums: Vec<Enum>,
+    pub records: Vec<Record>,
+    pub states: Vec<State>,
+    pub outputs: Vec<Output>,
+    pub handlers: Vec<Handler>,
+    pub everies: Vec<Every>,
+    pub procedures: Vec<Procedure>,
+    pub functions: Vec<Function>,
+    pub tests: Vec<Test>,
     /// Names of declarations that were reported and left out: nothing more is said about them.
-    pub(crate) lost: Vec<String>,
+    pub lost: Vec<String>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Enum {
-    pub(crate) name: Word,
-    pub(crate) cases: Vec<Word>,
+pub struct Enum {
+    pub name: Word,
+    pub cases: Vec<Word>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) name: Word,
-    pub(crate) fields: Vec<Field>,
+pub struct Record {
+    pub name: Word,
+    pub fields: Vec<Field>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Field {
-    pub(crate) name: Word,
-    pub(crate) kind: TypeTree,
-    pub(crate) default: Option<Expression>,
+pub struct Field {
+    pub name: Word,
+    pub kind: TypeTree,
+    pub default: Option<Expression>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum TypeTree {
+pub enum TypeTree {
     Named { name: Word, optional: bool },
     List { element: Box<TypeTree>, span: Span },
     Keyed { element: Word, keys: Vec<Word>, indexes: Vec<Vec<Word>>, span: Span },
 }
 
 impl TypeTree {
-    pub(crate) fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         match self {
             TypeTree::Named { name, .. } => name.span,
             TypeTree::List { span, .. } | TypeTree::Keyed { span, .. } => *span,
@@ -63,15 +65,15 @@ impl TypeTree {
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) transient: bool,
-    pub(crate) name: Word,
-    pub(crate) kind: TypeTree,
-    pub(crate) initial: Option<Expression>,
+pub struct State {
+    pub transient: bool,
+    pub name: Word,
+    pub kind: TypeTree,
+    pub initial: Option<Expression>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// From outside, perhaps naming who.
     Outside { by: Option<Word> },
     /// A send of another node.
@@ -79,7 +81,7 @@ pub(crate) enum Source {
 }
 
 #[derive(Debug)]
-pub(crate) enum HandlerKind {
+pub enum HandlerKind {
     On { fields: Vec<Field>, source: Source, answer: Option<TypeTree> },
     Timer { fields: Vec<Field> },
     Delivered { blanks: Vec<Option<Word>>, to: Option<Word> },
@@ -87,73 +89,73 @@ pub(crate) enum HandlerKind {
 }
 
 #[derive(Debug)]
-pub(crate) struct Handler {
-    pub(crate) name: Word,
-    pub(crate) kind: HandlerKind,
-    pub(crate) body: Block,
+pub struct Handler {
+    pub name: Word,
+    pub kind: HandlerKind,
+    pub body: Block,
 }
 
 /// `output name(fields) for app`
 #[derive(Debug)]
-pub(crate) struct Output {
-    pub(crate) name: Word,
-    pub(crate) fields: Vec<Field>,
+pub struct Output {
+    pub name: Word,
+    pub fields: Vec<Field>,
     /// None: to an endpoint.
-    pub(crate) app: Option<Word>,
+    pub app: Option<Word>,
 }
 
 /// `every 5 min { }`
 #[derive(Debug)]
-pub(crate) struct Every {
+pub struct Every {
     /// Milliseconds, where they stand.
-    pub(crate) period: (i64, Span),
-    pub(crate) body: Block,
+    pub period: (i64, Span),
+    pub body: Block,
 }
 
 #[derive(Debug)]
-pub(crate) struct Test {
+pub struct Test {
     /// With escapes resolved.
-    pub(crate) title: String,
-    pub(crate) span: Span,
-    pub(crate) body: Block,
+    pub title: String,
+    pub span: Span,
+    pub body: Block,
 }
 
 #[derive(Debug)]
-pub(crate) struct Procedure {
-    pub(crate) name: Word,
-    pub(crate) fields: Vec<Field>,
-    pub(crate) body: Block,
+pub struct Procedure {
+    pub name: Word,
+    pub fields: Vec<Field>,
+    pub body: Block,
 }
 
 #[derive(Debug)]
-pub(crate) struct Function {
-    pub(crate) name: Word,
-    pub(crate) is_view: bool,
-    pub(crate) fields: Vec<Field>,
-    pub(crate) by: Option<Word>,
-    pub(crate) answer: Option<TypeTree>,
-    pub(crate) body: FunctionBody,
+pub struct Function {
+    pub name: Word,
+    pub is_view: bool,
+    pub fields: Vec<Field>,
+    pub by: Option<Word>,
+    pub answer: Option<TypeTree>,
+    pub body: FunctionBody,
 }
 
 #[derive(Debug)]
-pub(crate) enum FunctionBody {
+pub enum FunctionBody {
     Expression(Expression),
     Block(Block),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Block {
-    pub(crate) statements: Vec<Statement>,
+pub struct Block {
+    pub statements: Vec<Statement>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Statement {
-    pub(crate) kind: StatementKind,
-    pub(crate) span: Span,
+pub struct Statement {
+    pub kind: StatementKind,
+    pub span: Span,
 }
 
 #[derive(Debug)]
-pub(crate) enum StatementKind {
+pub enum StatementKind {
     Let {
         fixed: bool,
         name: Word,
@@ -206,28 +208,28 @@ pub(crate) enum StatementKind {
 }
 
 #[derive(Debug)]
-pub(crate) enum Expectation {
+pub enum Expectation {
     Holds(Expression),
     Refused { place: Expression, because: Option<Expression> },
     Sent { name: Word, arguments: Vec<Expression>, to: Expression },
 }
 
 #[derive(Debug)]
-pub(crate) enum LetValue {
+pub enum LetValue {
     Change(Change),
     Expression(Expression),
     Else(Expression, Otherwise),
 }
 
 #[derive(Debug)]
-pub(crate) enum Otherwise {
+pub enum Otherwise {
     Exit(Exit, Span),
     Change(Change),
     Expression(Expression),
 }
 
 #[derive(Debug)]
-pub(crate) enum Exit {
+pub enum Exit {
     Return(Option<Expression>),
     Refuse(Expression),
     Break,
@@ -235,15 +237,15 @@ pub(crate) enum Exit {
 }
 
 #[derive(Debug)]
-pub(crate) struct Change {
-    pub(crate) place: Expression,
-    pub(crate) replace: bool,
-    pub(crate) value: Expression,
-    pub(crate) span: Span,
+pub struct Change {
+    pub place: Expression,
+    pub replace: bool,
+    pub value: Expression,
+    pub span: Span,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Assignment {
+pub enum Assignment {
     Set,
     Add,
     Subtract,
@@ -251,41 +253,41 @@ pub(crate) enum Assignment {
 }
 
 #[derive(Debug)]
-pub(crate) struct Query {
-    pub(crate) sources: Vec<QuerySource>,
-    pub(crate) group: Option<Group>,
-    pub(crate) order: Vec<(Expression, bool)>,
-    pub(crate) take: Option<Expression>,
-    pub(crate) span: Span,
-    pub(crate) height: u16,
+pub struct Query {
+    pub sources: Vec<QuerySource>,
+    pub group: Option<Group>,
+    pub order: Vec<(Expression, bool)>,
+    pub take: Option<Expression>,
+    pub span: Span,
+    pub height: u16,
 }
 
 /// `group by key as name where condition`
 #[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) key: Expression,
-    pub(crate) name: Word,
-    pub(crate) condition: Option<Expression>,
+pub struct Group {
+    pub key: Expression,
+    pub name: Word,
+    pub condition: Option<Expression>,
 }
 
 #[derive(Debug)]
-pub(crate) struct QuerySource {
-    pub(crate) name: Word,
-    pub(crate) list: Expression,
-    pub(crate) upto: Option<Expression>,
-    pub(crate) condition: Option<Expression>,
+pub struct QuerySource {
+    pub name: Word,
+    pub list: Expression,
+    pub upto: Option<Expression>,
+    pub condition: Option<Expression>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Expression {
-    pub(crate) kind: Box<ExpressionKind>,
-    pub(crate) span: Span,
-    /// How deep the tree below is; at most [`super::NESTING_MAX`] times a small factor, so that walks may recurse.
-    pub(crate) height: u16,
+pub struct Expression {
+    pub kind: Box<ExpressionKind>,
+    pub span: Span,
+    /// How deep the tree below is; at most 64 times a small factor, so that walks may recurse.
+    pub height: u16,
 }
 
 #[derive(Debug)]
-pub(crate) enum ExpressionKind {
+pub enum ExpressionKind {
     Int(i64),
     Real(Real),
     Duration(i64),
@@ -338,26 +340,26 @@ pub(crate) enum ExpressionKind {
 
 /// `by user`, `from node`
 #[derive(Debug)]
-pub(crate) struct Who {
+pub struct Who {
     /// Whether it is `from`.
-    pub(crate) from: bool,
-    pub(crate) value: Expression,
+    pub from: bool,
+    pub value: Expression,
 }
 
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub enum Piece {
     Literal(String),
     Value(Expression),
 }
 
 #[derive(Debug)]
-pub(crate) enum Item {
+pub enum Item {
     Named(Word, Expression),
     Place(Expression),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Binary {
+pub enum Binary {
     And,
     Or,
     Equal,
@@ -374,7 +376,7 @@ pub(crate) enum Binary {
 }
 
 impl Binary {
-    pub(crate) fn sign(self) -> &'static str {
+    pub fn sign(self) -> &'static str {
         match self {
             Binary::And => "and",
             Binary::Or => "or",
@@ -392,7 +394,7 @@ impl Binary {
         }
     }
     /// Higher binds closer; comparisons do not chain.
-    pub(crate) fn strength(self) -> u8 {
+    pub fn strength(self) -> u8 {
         match self {
             Binary::Or => 1,
             Binary::And => 2,
