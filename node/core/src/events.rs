@@ -41,7 +41,11 @@ enum Taken {
 impl Core {
     /// Runs one event of an app: its rows and sends go to the open batch.
     fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
-        let context = Context { now: self.now, entropy: self.entropy(), room: self.outbox.room(app) };
+        let room = match event {
+            Event::Delivered { .. } | Event::Refused { .. } => self.outbox.room_for_outcome(app),
+            _ => self.outbox.room(app),
+        };
+        let context = Context { now: self.now, entropy: self.entropy(), room };
         let installed = self.apps.get_mut(app).ok_or_else(|| EventError::NoSuchInput {
             app: app.to_owned(),
             name: event_name(&event).to_owned(),

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Unsettled records of a node, of all streams: what a person may leave waiting for peers that are away. An event that
-/// would send more is refused. At 200 bytes each this is about 200 MiB of memory.
+/// would send more is refused. At 200 bytes each this is about 200 MiB of memory, and at most twice that
+/// ([`Outbox::room_for_outcome`]).
 pub const OUTBOX_RECORDS_MAX: usize = 1 << 20;
 
 /// Bytes of all unsettled records: they are held in memory until the store keeps checkpoints.
@@ -266,9 +267,20 @@ impl Outbox {
 
     /// Sends that an event of this app may still make.
     pub fn room(&self, app: &str) -> usize {
+        self.room_within(app, 1)
+    }
+
+    /// Sends that an app may make when it hears an outcome: up to twice the shares. An outcome frees a place only once
+    /// it is heard, so an app that answers each with a send would stand still at a share that is full.
+    pub fn room_for_outcome(&self, app: &str) -> usize {
+        self.room_within(app, 2)
+    }
+
+    /// What is left of so many shares.
+    fn room_within(&self, app: &str, shares: usize) -> usize {
         let own = self.by_app.get(app).copied().unwrap_or_default();
-        let own = own.room(OUTBOX_RECORDS_PER_APP_MAX, OUTBOX_BYTES_PER_APP_MAX);
-        own.min(self.all.room(OUTBOX_RECORDS_MAX, OUTBOX_BYTES_MAX))
+        let own = own.room(shares * OUTBOX_RECORDS_PER_APP_MAX, shares * OUTBOX_BYTES_PER_APP_MAX);
+        own.min(self.all.room(shares * OUTBOX_RECORDS_MAX, shares * OUTBOX_BYTES_MAX))
     }
 
     fn add(&mut self, app: &str, unsettled: &Unsettled) {

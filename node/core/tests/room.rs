@@ -16,20 +16,32 @@ app chain
 
 state heard: int = 0
 state ended: int = 0
+state burst: int = 0
+state words: text = ""
+state stranger: node?
 
 on fill(to: node, text: text) { send ignored(text) to to }
 on go(to: node) { send part() to to }
+on answer_with(count: int, text: text, to: node) {
+  burst = count
+  words = text
+  stranger = to
+}
 on part() from p { }
 on ignored(text: text) from p { }
 
 on delivered part() to p {
   heard += 1
-  send part() to p
+  if burst == 0 { send part() to p }
+  for i in 1 .. burst { send ignored(words) to stranger else me }
 }
 on refused ignored(_) to _ because _ { ended += 1 }
 
 view both = { heard, ended }
 "#;
+
+/// Records under way to Ben whose outcomes find one share full, and as many for the second.
+const BURSTS: u64 = 6;
 
 const OTHER: &str = "app other\non go(to: node) { send word() to to }\non word() from p { }\nview one = 1\n";
 
@@ -118,7 +130,9 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
     let add = Control::AddPeer { ticket, name: "Ben".to_owned() };
     assert!(matches!(node.ask(Input::Control { reply: ReplyId(2), control: add }), Reply::Done));
     let go = format!(r#"{{"to":"{}"}}"#, ben.node());
-    assert!(matches!(node.post("chain", "go", go.clone()), Reply::Applied(_)));
+    for _ in 0..2 * BURSTS {
+        assert!(matches!(node.post("chain", "go", go.clone()), Reply::Applied(_)));
+    }
 
     // Fill the app's share with sends to a node that never was a peer.
     let nobody = NodeId([9; 32]);
@@ -135,19 +149,34 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
         "another app has its own room"
     );
 
-    // Ben's outcome comes while there is no room for what its handler sends: it waits.
+    // Ben's outcomes are heard all the same, each place that one frees is taken by its handler's send.
     let (peer, stream, number) = node.sent[0];
     assert_eq!((peer, number), (ben.node(), 1));
-    let outcome = || Input::Link(link::Effect::Outcome { peer, stream, upto: 1, refusals: Vec::new() });
-    node.core.handle(0, outcome());
-    node.carry_out();
-    assert_eq!(node.view("chain", "both"), r#"{"heard":0,"ended":0}"#);
+    let mut outcome = |node: &mut Node, upto| {
+        let refusals = Vec::new();
+        node.core.handle(0, Input::Link(link::Effect::Outcome { peer, stream, upto, refusals }));
+        node.carry_out();
+        node.view("chain", "both")
+    };
+    for heard in 1..=BURSTS {
+        assert_eq!(outcome(&mut node, heard), format!(r#"{{"heard":{heard},"ended":0}}"#));
+    }
+
+    // Handlers that send more than they free fill a second share; then an outcome waits.
+    let answer = format!(r#"{{"count":75,"text":"{text}","to":"{nobody}"}}"#);
+    assert!(matches!(node.post("chain", "answer_with", answer), Reply::Applied(_)));
+    let mut heard = BURSTS;
+    while outcome(&mut node, heard + 1) == format!(r#"{{"heard":{},"ended":0}}"#, heard + 1) {
+        heard += 1;
+        filled += 75;
+        assert!(heard < 2 * BURSTS, "a second share has a bound, too");
+    }
+    assert!(heard > BURSTS, "a full share lets outcomes through");
 
     // What waits for the stranger is given up: there is room, and the outcome is heard, once.
     let remove = Control::RemovePeer(nobody);
     assert!(matches!(node.ask(Input::Control { reply: ReplyId(3), control: remove }), Reply::Done));
-    assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":1,"ended":{filled}}}"#));
-    node.core.handle(0, outcome());
-    node.carry_out();
-    assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":1,"ended":{filled}}}"#));
+    (heard, filled) = (heard + 1, filled + 75);
+    assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":{heard},"ended":{filled}}}"#));
+    assert_eq!(outcome(&mut node, heard), format!(r#"{{"heard":{heard},"ended":{filled}}}"#));
 }
