@@ -9,8 +9,9 @@ use crate::event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
 };
 use crate::json::{self, Unread};
+use crate::keyed::{Key, Range, Walk};
 use crate::machine::{Machine, Sent};
-use crate::state::{COUNTERS, Key, List, Row, State, TIMERS};
+use crate::state::{COUNTERS, List, State, TIMERS};
 use sealing::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -123,13 +124,19 @@ impl App {
             (ListKind::Keyed { record, .. }, Some(row)) => {
                 let value = read_row(row, &Type::Record(*record), &module).map_err(wrong)?;
                 let Value::Record(row) = value else { return Err(wrong("it is no record")) };
-                if *codec::key_of(&row, list, &module) != *key {
+                let keyed = self.state.keyed_mut(list).ok_or_else(|| wrong("it is no list"))?;
+                let place = keyed.layout().key_of(&row);
+                if place.to_bytes() != key {
                     return Err(wrong("its key is not the one that it is kept under"));
                 }
-                self.state.put(list, key.into(), row, &module);
+                keyed.put(place, row);
             }
             (ListKind::Keyed { .. }, None) => {
-                self.state.remove(list, key, &module);
+                if let Some(keyed) = self.state.keyed_mut(list)
+                    && let Some(place) = keyed.layout().read_key(key)
+                {
+                    keyed.remove(&place);
+                }
             }
         }
         Ok(())
@@ -219,7 +226,7 @@ impl App {
         applied.transient = machine.touched.iter().any(|(list, _)| is_transient(list));
         applied.operations = machine.budget.used();
         let mut state = machine.state;
-        state.end_event(&module);
+        state.end_event();
         Ok((applied, state))
     }
 
@@ -320,14 +327,19 @@ impl Snapshot {
             if module.lists[number as usize].transient {
                 continue;
             }
-            let keys: Vec<Key> = match list {
-                List::Variable(_) => vec![Key::default()],
-                List::Keyed(keyed) => keyed.rows.keys().cloned().collect(),
+            let mut keys = match list {
+                List::Variable(_) => None,
+                List::Keyed(keyed) => Some(keyed.walk(&Range::ALL, false)),
             };
-            for key in keys {
+            let mut next = match &mut keys {
+                None => Some(Key::default()),
+                Some(walk) => walk.next(),
+            };
+            while let Some(key) = next {
                 // A row that came in within the limit of an event's deltas is within any limit.
                 let row = encoded(&self.state, number, &key, module, usize::MAX).ok().flatten();
-                rows.push(Delta { list: number, key: key.to_vec(), row });
+                rows.push(Delta { list: number, key: key.to_bytes(), row });
+                next = keys.as_mut().and_then(Walk::next);
             }
         }
         for (number, list) in self.state.lists.iter().enumerate() {
@@ -425,8 +437,8 @@ fn encoded(
 ) -> Result<Option<Vec<u8>>, codec::Unwritable> {
     let (value, kind) = match (&state.lists[list as usize], &module.lists[list as usize].kind) {
         (List::Variable(value), ListKind::Variable { kind, .. }) => (value.clone(), kind.clone()),
-        (List::Keyed(keyed), ListKind::Keyed { record, .. }) => match keyed.rows.get(&**key) {
-            Some(row) => (Value::Record(Row::clone(row)), Type::Record(*record)),
+        (List::Keyed(keyed), ListKind::Keyed { record, .. }) => match keyed.find(key) {
+            Some(slot) => (Value::Record(keyed.row(slot)), Type::Record(*record)),
             None => return Ok(None),
         },
         _ => return Err(codec::Unwritable),
@@ -458,7 +470,11 @@ fn deltas(
         let (old, new) = if *list == COUNTERS {
             (counter(before, key), counter(after, key))
         } else if *list == TIMERS {
-            (before.timers.due(key).map(counter_row), after.timers.due(key).map(counter_row))
+            let due = |state: &State| match key {
+                Key::Bytes(key) => state.timers.due(key).map(counter_row),
+                Key::Word(_) => None,
+            };
+            (due(before), due(after))
         } else {
             let old = encoded(before, *list, key, module, usize::MAX).map_err(too_large)?;
             (old, encoded(after, *list, key, module, *left).map_err(too_large)?)
@@ -468,7 +484,7 @@ fn deltas(
         }
         let size = key.len() + new.as_ref().map_or(0, Vec::len);
         *left = left.checked_sub(size).ok_or_else(event_too_large)?;
-        deltas.push(Delta { list: *list, key: key.to_vec(), row: new });
+        deltas.push(Delta { list: *list, key: key.to_bytes(), row: new });
     }
     Ok(deltas)
 }
@@ -479,6 +495,7 @@ fn event_too_large() -> EventError {
 
 /// The list whose numbers a row of [`COUNTERS`] keeps.
 fn counted_list(key: &Key) -> Option<u32> {
+    let Key::Bytes(key) = key else { return None };
     Some(u32::from_be_bytes(key.as_ref().try_into().ok()?))
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use weft::Value;
-use weft::module::{ListKind, Module, Type};
+use weft::module::{Module, Type};
 use weft::value::Real;
 
 /// Bytes that are not what they should be.
@@ -230,21 +230,4 @@ fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&[0, 0]);
-}
-
-/// The key of a row of a list.
-pub(crate) fn key_of(row: &[Value], list: u32, module: &Module) -> Arc<[u8]> {
-    let mut key = Vec::new();
-    if let ListKind::Keyed { record, keys, .. } = &module.list(list).kind {
-        put_fields(row, *record, keys, module, &mut key);
-    }
-    key.into()
-}
-
-/// Appends some fields of a row.
-pub(crate) fn put_fields(row: &[Value], record: u32, fields: &[u16], module: &Module, out: &mut Vec<u8>) {
-    let kinds = &module.records[record as usize].fields;
-    for field in fields {
-        put_key(&row[*field as usize], &kinds[*field as usize].kind, out);
-    }
 }

@@ -15,6 +15,7 @@ mod codec;
 mod cursor;
 mod event;
 mod json;
+mod keyed;
 mod machine;
 mod state;
 pub mod testing;

@@ -17,11 +17,13 @@ use crate::budget::{Budget, Fault, SENDS_MAX};
 use crate::chance::Chance;
 use crate::cursor::{Cursor, Step};
 use crate::event::Context;
-use crate::state::{Key, State};
+use crate::keyed::{Key, Range};
+use crate::state::State;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 use weft::Value;
-use weft::code::{Operation, Over, Register, TestOperation};
+use weft::code::{End, Operation, Over, Register, Rows, TestOperation};
 use weft::module::Module;
 
 /// What runs, and what it changed and sent so far.
@@ -191,11 +193,10 @@ impl<'m> Machine<'m> {
     }
 
     /// The key in a register; none stays none.
-    fn key(&self, register: Register) -> Result<Option<&Key>, Fault> {
+    fn key(&self, register: Register) -> Result<Option<Key>, Fault> {
         match self.get(register) {
-            Value::Key(key) => Ok(Some(key)),
             Value::None => Ok(None),
-            _ => Err(Fault::unproven("a key")),
+            value => Key::of(value).map(Some).ok_or_else(|| Fault::unproven("a key")),
         }
     }
 
@@ -262,20 +263,7 @@ impl<'m> Machine<'m> {
 
     fn open(&mut self, cursor: u16, over: Over) -> Result<(), Fault> {
         let opened = match over {
-            Over::Rows { list, prefix, from, upto, backward } => {
-                let key = |register: Option<Register>| match register {
-                    Some(register) => self.key(register).map(Option::<&Key>::cloned),
-                    None => Ok(None),
-                };
-                let (prefix, from, upto) = (key(prefix)?.unwrap_or_default(), key(from)?, key(upto)?);
-                let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-                Cursor::rows(list, keyed, prefix, (from, upto), backward)
-            }
-            Over::Index { list, index, prefix, backward } => {
-                let prefix = self.key(prefix)?.cloned().unwrap_or_default();
-                let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-                Cursor::index(list, keyed, index, prefix, backward)
-            }
+            Over::Rows(rows) => self.open_rows(rows)?,
             Over::List(list) => Cursor::List { values: Arc::clone(self.list(list)?), at: 0 },
             Over::Range(from, upto) => {
                 Cursor::Range { next: self.word(from)?, last: self.word(upto)?, done: false }
@@ -285,6 +273,27 @@ impl<'m> Machine<'m> {
             frame.cursors[cursor as usize] = opened;
         }
         Ok(())
+    }
+
+    fn open_rows(&mut self, rows: Rows) -> Result<Cursor, Fault> {
+        let Rows { list, index, first, equal, from, upto, backward } = rows;
+        let ends = u16::from(from != End::Open) + u16::from(upto != End::Open);
+        let values = self.several(first, equal + ends);
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let (equal, mut ends) = values.split_at(equal as usize);
+        let mut bound = |end: End| match (end, ends) {
+            (End::Included, [value, rest @ ..]) => (Bound::Included(value), ends = rest).0,
+            (End::Excluded, [value, rest @ ..]) => (Bound::Excluded(value), ends = rest).0,
+            _ => Bound::Unbounded,
+        };
+        let range = Range { equal, from: bound(from), upto: bound(upto) };
+        let walk = match index {
+            Some(index) => keyed.walk_index(index, &range, backward),
+            None => keyed.walk(&range, backward),
+        };
+        let size = keyed.layout().ends_size(index, values, rows.equal);
+        self.budget.bytes(size)?;
+        Ok(Cursor::Rows { list, walk })
     }
 
     fn next(&mut self, cursor: u16, out: Register, done: u32) -> Result<(), Fault> {

@@ -80,6 +80,33 @@ fn a_key_that_no_row_can_have_is_not_looked_up() {
     assert_eq!(of(4_095), Err(ViewError::Refused { reason }));
 }
 
+#[test]
+fn a_query_for_a_text_longer_than_any_key_finds_what_it_would_without_an_index() {
+    const BEYOND: [&str; 3] = ["a", "xx", "y"];
+    let source = |by: &str| {
+        format!(
+            "app a\nrecord R {{ id: int, t: text }}\nstate l: list of R by {by}\n\
+             on add(id: int, t: text) {{ l add R {{ id, t }} }}\n\
+             view of(t: text) = {{ same: count(r for r in l where r.t == t), below: [r.id for r in l where r.t < t],\n\
+             above: [r.id for r in l where r.t >= t] }}"
+        )
+    };
+    let of = |by: &str, length: usize| {
+        let mut app = app(&source(by));
+        for (id, t) in BEYOND.iter().enumerate() {
+            post(&mut app, "add", &format!(r#"{{"id":{id},"t":"{t}"}}"#)).unwrap();
+        }
+        app.snapshot().view("of", &[("t".into(), "x".repeat(length))], "local", 0)
+    };
+    for length in [1, 4_093, 4_094, 4_095, 4_096, 4_097, 10_000] {
+        let without = of("id", length);
+        assert!(without.is_ok(), "{length}: {without:?}");
+        for by in ["id index t", "t", "t, id"] {
+            assert_eq!(of(by, length), without, "{by}, {length}");
+        }
+    }
+}
+
 /// Operations of `work` after texts of a length were added.
 fn operations(source: &str, length: usize) -> u64 {
     let mut app = app(source);

@@ -67,34 +67,42 @@ pub enum TextFunction {
     Trim,
 }
 
+/// An end of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// There is none.
+    Open,
+    /// The value is in the range.
+    Included,
+    /// The value is not in the range.
+    Excluded,
+}
+
+/// Rows of a state list: those whose first fields, of the key or of an index, equal values, and whose next one is between
+/// two ends; in the order of those fields and then of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// The list.
+    pub list: u32,
+    /// The index of the list whose fields are meant; none: the key's.
+    pub index: Option<u16>,
+    /// Here stand the values: as many as are equal, then the lower end where there is one, then the upper.
+    pub first: Register,
+    /// How many fields are equal.
+    pub equal: u16,
+    /// The lower end of the next field.
+    pub from: End,
+    /// The upper end of the next field.
+    pub upto: End,
+    /// From the last to the first.
+    pub backward: bool,
+}
+
 /// What a cursor runs over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// The rows of a state list in key order, those with a key prefix if one is given, and of those the ones between
-    /// two longer prefixes, both included.
-    Rows {
-        /// The list.
-        list: u32,
-        /// Holds the encoded prefix.
-        prefix: Option<Register>,
-        /// Holds the encoded prefix of the first.
-        from: Option<Register>,
-        /// Holds the encoded prefix of the last.
-        upto: Option<Register>,
-        /// From the last to the first.
-        backward: bool,
-    },
-    /// The rows whose indexed fields equal an encoded prefix, in key order.
-    Index {
-        /// The list.
-        list: u32,
-        /// The index of the list.
-        index: u16,
-        /// Holds the encoded fields.
-        prefix: Register,
-        /// From the last to the first.
-        backward: bool,
-    },
+    /// Rows as they were at the opening.
+    Rows(Rows),
     /// A list's elements.
     List(Register),
     /// From an int to another, both included.
@@ -294,11 +302,10 @@ pub enum Operation {
         length: Register,
     },
 
-    /// Encodes the first fields of the list's key, or of one of its indexes, from registers.
+    /// The list's key from its fields in registers.
     MakeKey {
         out: Register,
         list: u32,
-        index: Option<u16>,
         first: Register,
         count: u16,
     },

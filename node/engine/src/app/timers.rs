@@ -8,7 +8,8 @@ use crate::arguments;
 use crate::budget::{Budget, EVENT_BYTES_MAX};
 use crate::codec::Reader;
 use crate::event::{Applied, Context, EventError, RestoreError};
-use crate::state::{Key, TIMERS, read_timer_key};
+use crate::keyed::Key;
+use crate::state::{TIMERS, TimerKey, read_timer_key};
 use crate::text;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,10 +73,10 @@ impl App {
     }
 
     /// A timer fires: it is not pending any more, whatever its handler does.
-    fn fire(&mut self, key: &Key, module: &Module, context: &Context) -> Result<Applied, EventError> {
+    fn fire(&mut self, key: &TimerKey, module: &Module, context: &Context) -> Result<Applied, EventError> {
         let mut state = self.state.clone();
         state.timers.set(key, None);
-        let touched = BTreeSet::from([(TIMERS, Arc::clone(key))]);
+        let touched = BTreeSet::from([(TIMERS, Key::Bytes(Arc::clone(key)))]);
         let (name, arguments) = read_timer_key(key).unwrap_or_default();
         let timer = module.timers.iter().find(|timer| timer.name == name);
         let gone = || EventError::Shape { message: "the app has no such timer any more".to_owned() };

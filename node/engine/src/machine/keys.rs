@@ -3,67 +3,77 @@
 use super::Machine;
 use crate::budget::{Fault, KEY_BYTES_MAX, search_operations};
 use crate::codec;
-use crate::state::{Key, Row, same_fields};
+use crate::keyed::{Key, Keyed, Row, key_size, same_fields};
 use weft::Value;
 use weft::code::Register;
-use weft::module::{self, ListKind, Module, Type};
+use weft::module::{self, ListKind, Module};
 
 impl Machine<'_> {
-    /// The key of a row of a list.
-    pub(super) fn key_of(&mut self, list: u32, row: &[Value]) -> Result<Key, Fault> {
-        let module = self.module;
-        let declared = module.list(list);
-        let ListKind::Keyed { record, keys, .. } = &declared.kind else {
-            return Err(Fault::unproven("a keyed list"));
-        };
-        let size = fields_size(row, *record, keys, module);
-        if size > KEY_BYTES_MAX {
-            return Err(long_key(declared));
-        }
-        self.budget.bytes(size)?;
-        Ok(codec::key_of(row, list, module))
+    pub(super) fn keyed(&self, list: u32) -> Result<&Keyed, Fault> {
+        self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))
     }
 
-    /// A key, or the beginning of one or of an index's entries, from the values of its fields.
+    /// The key of a row of a list.
+    pub(super) fn key_of(&mut self, list: u32, row: &[Value]) -> Result<Key, Fault> {
+        let layout = self.keyed(list)?.layout();
+        let size = layout.fields_size(row, &layout.keys);
+        if size > KEY_BYTES_MAX {
+            return Err(long_key(self.module.list(list)));
+        }
+        let key = layout.key_of(row);
+        self.budget.bytes(size)?;
+        Ok(key)
+    }
+
+    /// A key from the values of its fields.
     pub(super) fn make_key(
         &mut self,
         out: Register,
         list: u32,
-        index: Option<u16>,
         first: Register,
         count: u16,
     ) -> Result<(), Fault> {
-        let module = self.module;
-        let declared = module.list(list);
-        let ListKind::Keyed { record, keys, indexes } = &declared.kind else {
-            return Err(Fault::unproven("a keyed list"));
-        };
-        let fields = index.map_or(keys, |index| &indexes[index as usize]);
-        let kinds = fields.iter().map(|field| &module.records[*record as usize].fields[*field as usize].kind);
-        let parts = self.several(first, count).iter().zip(kinds);
+        let layout = self.keyed(list)?.layout();
+        let values = self.several(first, count);
+        let kinds = layout.keys.iter().map(|field| &layout.kinds[*field as usize]);
+        let parts = values.iter().zip(kinds);
         let size = parts.clone().map(|(value, kind)| key_size(value, kind)).sum();
         if size > KEY_BYTES_MAX {
-            return Err(index.map_or_else(|| long_key(declared), |_| long_entry(declared, fields, module)));
+            return Err(long_key(self.module.list(list)));
         }
-        let mut key = Vec::with_capacity(size);
-        for (value, kind) in parts {
-            codec::put_key(value, kind, &mut key);
-        }
+        let key = match values {
+            [Value::Word(word)] if layout.by_word => Value::Word(*word),
+            _ => {
+                let mut key = Vec::with_capacity(size);
+                for (value, kind) in parts {
+                    codec::put_key(value, kind, &mut key);
+                }
+                Value::Key(key.into())
+            }
+        };
         self.budget.bytes(size)?;
-        self.set(out, Value::Key(key.into()));
+        self.set(out, key);
         Ok(())
     }
 
-    /// The row in a list by the key in a register.
-    pub(super) fn find(&mut self, list: u32, key: Register) -> Result<Option<Row>, Fault> {
-        let Some(key) = self.key(key)?.cloned() else { return Ok(None) };
+    /// The key in a register, if there is a row at it now.
+    pub(super) fn find(&mut self, list: u32, key: Register) -> Result<Option<Key>, Fault> {
+        let Some(key) = self.key(key)? else { return Ok(None) };
         self.charge_search(list, key.len(), 1)?;
-        Ok(self.state.row(list, &key).cloned())
+        Ok(Some(key).filter(|key| self.state.keyed(list).is_some_and(|keyed| keyed.find(key).is_some())))
+    }
+
+    /// The row in a list by the key in a register.
+    pub(super) fn row(&mut self, list: u32, key: Register) -> Result<Option<Row>, Fault> {
+        let Some(key) = self.key(key)? else { return Ok(None) };
+        self.charge_search(list, key.len(), 1)?;
+        let keyed = self.keyed(list)?;
+        Ok(keyed.find(&key).map(|slot| keyed.row(slot)))
     }
 
     /// Charges finding the place of so many bytes among the rows of a list.
     pub(super) fn charge_search(&mut self, list: u32, bytes: usize, times: u64) -> Result<(), Fault> {
-        let count = self.state.keyed(list).map_or(0, |keyed| keyed.rows.len());
+        let count = self.state.keyed(list).map_or(0, Keyed::len);
         self.budget.operations(search_operations(bytes, count).saturating_mul(times))
     }
 
@@ -71,24 +81,51 @@ impl Machine<'_> {
     pub(super) fn charge_entries(
         &mut self,
         list: u32,
-        key: &[u8],
+        key: &Key,
         before: Option<&Row>,
         after: Option<&Row>,
     ) -> Result<(), Fault> {
-        let module = self.module;
-        let declared = module.list(list);
-        let ListKind::Keyed { record, indexes, .. } = &declared.kind else { return Ok(()) };
-        for fields in indexes {
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let layout = keyed.layout();
+        for fields in &layout.indexes {
             if same_fields(before, after, fields) {
                 continue;
             }
-            let size = |row: &Row| fields_size(row, *record, fields, module) + key.len();
+            let size = |row: &Row| layout.fields_size(row, fields) + key.len();
             if after.is_some_and(|after| size(after) > KEY_BYTES_MAX) {
-                return Err(long_entry(declared, fields, module));
+                return Err(long_entry(self.module.list(list), fields, self.module));
             }
             for size in before.into_iter().chain(after).map(size) {
                 self.budget.bytes(size)?;
-                self.charge_search(list, size, 1)?;
+                self.budget.operations(search_operations(size, keyed.len()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Machine<'_> {
+    /// Charges the index entries that move when a field of the row at a key gets another value.
+    pub(super) fn charge_moved_entries(
+        &mut self,
+        list: u32,
+        key: &Key,
+        field: u16,
+        value: &Value,
+    ) -> Result<(), Fault> {
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let layout = keyed.layout();
+        let Some(slot) = keyed.find(key) else { return Ok(()) };
+        for fields in layout.indexes.iter().filter(|fields| fields.contains(&field)) {
+            let size = |at: &u16, value: &Value| key_size(value, &layout.kinds[*at as usize]);
+            let before: usize = fields.iter().map(|at| size(at, &keyed.value(slot, *at))).sum();
+            let after = before - size(&field, &keyed.value(slot, field)) + size(&field, value);
+            if after + key.len() > KEY_BYTES_MAX {
+                return Err(long_entry(self.module.list(list), fields, self.module));
+            }
+            for size in [before + key.len(), after + key.len()] {
+                self.budget.bytes(size)?;
+                self.budget.operations(search_operations(size, keyed.len()))?;
             }
         }
         Ok(())
@@ -107,53 +144,4 @@ fn long_entry(list: &module::List, fields: &[u16], module: &Module) -> Fault {
     Fault::Refused(format!(
         "an entry of the index `{names}` of `{list}`, its row's key behind it, is longer than {KEY_BYTES_MAX} bytes"
     ))
-}
-
-/// Bytes of some fields of a row in a key, without making it.
-fn fields_size(row: &[Value], record: u32, fields: &[u16], module: &Module) -> usize {
-    let kinds = &module.records[record as usize].fields;
-    fields.iter().map(|field| key_size(&row[*field as usize], &kinds[*field as usize].kind)).sum()
-}
-
-/// Bytes of a value in a key, as [`codec::put_key`] writes it.
-fn key_size(value: &Value, kind: &Type) -> usize {
-    match (kind, value) {
-        (Type::Optional(_), Value::None) => 1,
-        (Type::Optional(inner), value) => 1 + key_size(value, inner),
-        (_, Value::Word(_) | Value::Real(_)) => 8,
-        (_, Value::Node(node)) => node.len(),
-        (_, Value::Text(text)) => escaped_size(text.as_bytes()),
-        (_, Value::Bytes(bytes)) => escaped_size(bytes),
-        _ => 0,
-    }
-}
-
-/// Each 0 takes two bytes, and two end it. What is too long anyway is not read.
-fn escaped_size(bytes: &[u8]) -> usize {
-    let zeros = if bytes.len() > KEY_BYTES_MAX { 0 } else { bytes.iter().filter(|byte| **byte == 0).count() };
-    bytes.len() + zeros + 2
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_size_is_that_of_the_bytes() {
-        let optional = Type::Optional(std::sync::Arc::new(Type::Text));
-        for (value, kind) in [
-            (Value::Word(-1), Type::Int),
-            (Value::Real(weft::value::Real::ZERO), Type::Real),
-            (Value::Node([7; 32].into()), Type::Node),
-            (Value::Text("".into()), Type::Text),
-            (Value::Text("a\0b\0".into()), Type::Text),
-            (Value::Bytes([0, 255, 0].as_slice().into()), Type::Bytes),
-            (Value::None, optional.clone()),
-            (Value::Text("ann".into()), optional),
-        ] {
-            let mut bytes = Vec::new();
-            codec::put_key(&value, &kind, &mut bytes);
-            assert_eq!(key_size(&value, &kind), bytes.len(), "{value:?}");
-        }
-    }
 }

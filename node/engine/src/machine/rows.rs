@@ -3,7 +3,8 @@
 use super::Machine;
 use crate::arguments;
 use crate::budget::{Fault, TIMER_BYTES_MAX};
-use crate::state::{COUNTERS, Key, List, Row, TIMERS, TIMERS_MAX, int_key, timer_key};
+use crate::keyed::{Key, Range, Row};
+use crate::state::{COUNTERS, List, TIMERS, TIMERS_MAX, TimerKey, timer_key};
 use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
@@ -13,9 +14,7 @@ use weft::module::{SCRATCH, Type};
 impl Machine<'_> {
     pub(super) fn on_rows(&mut self, operation: Operation) -> Result<(), Fault> {
         match operation {
-            Operation::MakeKey { out, list, index, first, count } => {
-                self.make_key(out, list, index, first, count)?
-            }
+            Operation::MakeKey { out, list, first, count } => self.make_key(out, list, first, count)?,
             Operation::KeyOf { out, list, row } => {
                 let row = match self.get(row) {
                     Value::None => None,
@@ -23,10 +22,10 @@ impl Machine<'_> {
                     _ => return Err(Fault::unproven("a row")),
                 };
                 let key = row.map(|row| self.key_of(list, &row)).transpose()?;
-                self.set(out, key.map_or(Value::None, Value::Key));
+                self.set(out, key.map_or(Value::None, Key::into_value));
             }
             Operation::Row { out, list, key } => {
-                let row = self.find(list, key)?;
+                let row = self.row(list, key)?;
                 self.set(out, row.map_or(Value::None, Value::Record));
             }
             Operation::RowThere { out, list, key } => {
@@ -41,7 +40,7 @@ impl Machine<'_> {
                 let row = Arc::clone(self.record(row)?);
                 let key = self.key_of(list, &row)?;
                 self.charge_search(list, key.len(), 1)?;
-                if self.state.row(list, &key).is_some() {
+                if self.keyed(list)?.find(&key).is_some() {
                     let name = &self.module.list(list).name;
                     return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
                 }
@@ -53,23 +52,26 @@ impl Machine<'_> {
                 self.put(list, key, row)?;
             }
             Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
-            Operation::SetField { list, key, field, value } => {
-                let row = self.row_there(list, key)?;
-                let row = self.with_field(&row, field, value)?;
-                let key = self.key(key)?.cloned().unwrap_or_default();
-                self.put(list, key, row)?;
+            Operation::SetField { list, key, field, value } => self.set_field(list, key, field, value)?,
+            Operation::Clear { list } => {
+                if let Some(keyed) = self.state.keyed_mut(list) {
+                    keyed.clear();
+                }
             }
-            Operation::Clear { list } => self.state.clear(list, self.module),
             Operation::RowCount { out, list } => {
-                let count = self.state.keyed(list).map_or(0, |keyed| keyed.rows.len()) as i64;
+                let count = self.keyed(list)?.len() as i64;
                 self.set(out, Value::Word(count));
             }
             Operation::AllRows { out, list } => {
-                let count = self.state.keyed(list).map_or(0, |keyed| keyed.rows.len());
+                let count = self.keyed(list)?.len();
                 self.budget.operations(count as u64)?;
                 self.budget.bytes(count * size_of::<Value>())?;
-                let rows = self.state.keyed(list).into_iter().flat_map(|keyed| keyed.rows.values());
-                let rows: Vec<Value> = rows.map(|row| Value::Record(Arc::clone(row))).collect();
+                let keyed = self.keyed(list)?;
+                let mut rows = Vec::with_capacity(count);
+                let mut walk = keyed.walk(&Range::ALL, false);
+                while let Some(key) = walk.next() {
+                    rows.extend(keyed.find(&key).map(|slot| Value::Record(keyed.row(slot))));
+                }
                 self.set(out, Value::List(Arc::new(rows)));
             }
             Operation::LoadVariable { out, list } => {
@@ -103,12 +105,12 @@ impl Machine<'_> {
                     return Err(Fault::Budget { unit: "pending timers", limit: TIMERS_MAX as u64 });
                 }
                 self.state.timers.set(&key, Some(due));
-                self.touched.insert((TIMERS, key));
+                self.touched.insert((TIMERS, Key::Bytes(key)));
             }
             Operation::Cancel { timer, first, count } => {
                 let key = self.timer(timer, first, count)?;
                 self.state.timers.set(&key, None);
-                self.touched.insert((TIMERS, key));
+                self.touched.insert((TIMERS, Key::Bytes(key)));
             }
             Operation::Random { out, low, high } => {
                 let (low, high) = (self.word(low)?, self.word(high)?);
@@ -132,7 +134,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn timer(&mut self, timer: u32, first: Register, count: u16) -> Result<Key, Fault> {
+    fn timer(&mut self, timer: u32, first: Register, count: u16) -> Result<TimerKey, Fault> {
         let timer = &self.module.timers[timer as usize];
         let values = self.several(first, count);
         let arguments = arguments::encode(values, &timer.fields, self.module, TIMER_BYTES_MAX);
@@ -145,48 +147,72 @@ impl Machine<'_> {
     }
 
     fn row_there(&mut self, list: u32, key: Register) -> Result<Row, Fault> {
-        self.find(list, key)?.ok_or_else(|| {
-            let name = &self.module.list(list).name;
-            Fault::Refused(format!("`{name}` has no such row"))
-        })
+        self.row(list, key)?.ok_or_else(|| self.no_such_row(list))
     }
 
     fn put(&mut self, list: u32, key: Key, row: Row) -> Result<(), Fault> {
         self.budget.bytes(key.len())?;
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
-        let before = self.state.row(list, &key).cloned();
+        let keyed = self.keyed(list)?;
+        let before = keyed.find(&key).map(|slot| keyed.row(slot));
         self.charge_entries(list, &key, before.as_ref(), Some(&row))?;
         if list < SCRATCH {
-            self.touched.insert((list, Arc::clone(&key)));
+            self.touched.insert((list, key.clone()));
         }
-        self.state.put(list, key, row, self.module);
+        if let Some(keyed) = self.state.keyed_mut(list) {
+            keyed.put(key, row);
+        }
         Ok(())
     }
 
-    fn remove_row(&mut self, list: u32, key: Register) -> Result<(), Fault> {
-        let Some(key) = self.key(key)?.cloned() else { return Ok(()) };
+    fn set_field(&mut self, list: u32, key: Register, field: u16, value: Register) -> Result<(), Fault> {
+        let Some(key) = self.key(key)? else { return Err(self.no_such_row(list)) };
+        // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
-        let before = self.state.row(list, &key).cloned();
-        self.charge_entries(list, &key, before.as_ref(), None)?;
-        let Some(row) = self.state.remove(list, &key, self.module) else { return Ok(()) };
-        if list >= SCRATCH {
+        let value = self.get(value).clone();
+        let Some(slot) = self.keyed(list)?.find(&key) else { return Err(self.no_such_row(list)) };
+        if self.keyed(list)?.value(slot, field) == value {
             return Ok(());
         }
-        self.touched.insert((list, key));
+        self.charge_moved_entries(list, &key, field, &value)?;
+        if list < SCRATCH {
+            self.touched.insert((list, key.clone()));
+        }
+        if let Some(keyed) = self.state.keyed_mut(list) {
+            keyed.set(&key, field, value);
+        }
+        Ok(())
+    }
+
+    fn no_such_row(&self, list: u32) -> Fault {
+        Fault::Refused(format!("`{}` has no such row", self.module.list(list).name))
+    }
+
+    fn remove_row(&mut self, list: u32, key: Register) -> Result<(), Fault> {
+        let Some(key) = self.key(key)? else { return Ok(()) };
+        self.charge_search(list, key.len(), 3)?;
+        let keyed = self.keyed(list)?;
+        let before = keyed.find(&key).map(|slot| keyed.row(slot));
+        self.charge_entries(list, &key, before.as_ref(), None)?;
+        let Some(keyed) = self.state.keyed_mut(list) else { return Ok(()) };
+        if keyed.remove(&key).is_none() || list >= SCRATCH {
+            return Ok(());
+        }
         // A number that a removed row had is not given out again.
-        if let Some(field) = int_key(self.module.list(list), self.module)
-            && let Value::Word(number) = row[field as usize]
-        {
+        let number = keyed.layout().int_key().and(match &key {
+            Key::Word(number) => Some(*number),
+            Key::Bytes(_) => None,
+        });
+        self.touched.insert((list, key));
+        if let Some(number) = number {
             self.count_up(list, number);
         }
         Ok(())
     }
 
     fn next_id(&mut self, list: u32) -> Result<i64, Fault> {
-        let field = int_key(self.module.list(list), self.module);
-        let keyed = self.state.keyed(list).zip(field).ok_or_else(|| Fault::unproven("a list by one int"))?;
-        let greatest = keyed.0.greatest(keyed.1);
+        let greatest = self.keyed(list)?.greatest();
         let next =
             greatest.checked_add(1).ok_or_else(|| Fault::Refused("the list has no numbers left".into()))?;
         self.count_up(list, next);
@@ -198,7 +224,7 @@ impl Machine<'_> {
             && keyed.counter < number
         {
             keyed.counter = number;
-            self.touched.insert((COUNTERS, Key::from(list.to_be_bytes().as_slice())));
+            self.touched.insert((COUNTERS, Key::Bytes(list.to_be_bytes().as_slice().into())));
         }
     }
 }

@@ -459,7 +459,7 @@ impl Body<'_, '_> {
             self.copy(register, first.saturating_add(at as Register));
         }
         let out = self.register();
-        self.emit(Operation::MakeKey { out, list, index: None, first, count: keys.len() as u16 });
+        self.emit(Operation::MakeKey { out, list, first, count: keys.len() as u16 });
         Some(out)
     }
 

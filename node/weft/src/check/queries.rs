@@ -239,7 +239,8 @@ impl<'c, 'a> Body<'c, 'a> {
         if let Some(list) = self.state_list(expression)
             && let Some((record, ..)) = self.checker.keyed(list)
         {
-            return (self.rows(list, source, mode), Type::Record(record), Some(list));
+            let rows = self.rows(list, source, mode);
+            return (Over::Rows(rows), Type::Record(record), Some(list));
         }
         let found = self.lower(expression, None);
         let element = match &found.kind {

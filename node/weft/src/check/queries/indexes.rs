@@ -4,7 +4,7 @@
 
 use super::{Elements, Loops, Mode, Source};
 use crate::check::body::{BindingKind, Body};
-use crate::code::{Operation, Over, Register};
+use crate::code::{End, Register, Rows};
 use crate::module::{Field, Type};
 use crate::syntax::tree::{Binary, Block, Expression, ExpressionKind, StatementKind};
 use crate::syntax::walk;
@@ -71,56 +71,38 @@ impl Body<'_, '_> {
         (fits && (!backward || loops.order.len() == found.len())).then_some(*backward)
     }
 
-    pub(super) fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Over {
+    pub(super) fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Rows {
         let backward = mode.backward;
         let (Some((record, keys, indexes)), Some(choice)) =
             (self.checker.keyed(list), self.way_to_rows(list, source, mode))
         else {
-            return Over::Rows { list, prefix: None, from: None, upto: None, backward };
+            let (from, upto) = (End::Open, End::Open);
+            return Rows { list, index: None, first: 0, equal: 0, from, upto, backward };
         };
-        let (keys, indexes) = (keys.to_vec(), indexes.to_vec());
-        let prefix = match choice {
-            Choice::Index(index, values) => {
-                let prefix = self.encoded(list, Some(index), &indexes[index as usize], &values, record);
-                return Over::Index { list, index, prefix, backward };
-            }
-            Choice::Key(prefix) => prefix,
+        let (index, fields, mut values) = match choice {
+            Choice::Index(index, values) => (Some(index), indexes[index as usize].clone(), values),
+            Choice::Key(prefix) => (None, keys.to_vec(), prefix),
         };
+        let equal = values.len() as u16;
         let mut range = Range::default();
-        if let (Some(condition), Some(field)) = (source.condition, keys.get(prefix.len())) {
+        if let (Some(condition), Some(field), None) = (source.condition, fields.get(values.len()), index) {
             let field = &self.checker.record(record).fields[*field as usize];
             range = self.range(condition, &source.name.text, field, mode.live);
         }
-        let mut end = |value: Option<&Expression>| {
-            let mut values = prefix.clone();
-            values.push(value?);
-            Some(self.encoded(list, None, &keys, &values, record))
+        let end = |end: Option<&Expression>| match end {
+            Some(_) => End::Included,
+            None => End::Open,
         };
         let (from, upto) = (end(range.from), end(range.upto));
-        let prefix = match prefix.is_empty() {
-            true => None,
-            false => Some(self.encoded(list, None, &keys, &prefix, record)),
-        };
-        Over::Rows { list, prefix, from, upto, backward }
-    }
-
-    fn encoded(
-        &mut self,
-        list: u32,
-        index: Option<u16>,
-        fields: &[u16],
-        values: &[&Expression],
-        record: u32,
-    ) -> Register {
+        values.extend(range.from.into_iter().chain(range.upto));
         let first = self.row_of_registers(values.len());
-        for (at, (value, field)) in values.iter().zip(fields).enumerate() {
-            let kind = self.checker.record(record).fields[*field as usize].kind.clone();
+        for (at, value) in values.iter().enumerate() {
+            let field = fields[at.min(equal as usize)];
+            let kind = self.checker.record(record).fields[field as usize].kind.clone();
             let register = self.need(value, &kind);
             self.copy(register, first.saturating_add(at as Register));
         }
-        let out = self.register();
-        self.emit(Operation::MakeKey { out, list, index, first, count: values.len() as u16 });
-        out
+        Rows { list, index, first, equal, from, upto, backward }
     }
 
     /// `x.field == value` among what a condition demands before anything in it can refuse, where the value is of the
