@@ -152,7 +152,7 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
     // Ben's outcomes are heard all the same, each place that one frees is taken by its handler's send.
     let (peer, stream, number) = node.sent[0];
     assert_eq!((peer, number), (ben.node(), 1));
-    let mut outcome = |node: &mut Node, upto| {
+    let outcome = |node: &mut Node, upto| {
         let refusals = Vec::new();
         node.core.handle(0, Input::Link(link::Effect::Outcome { peer, stream, upto, refusals }));
         node.carry_out();
