@@ -202,7 +202,7 @@ fn test_runs_what_stands_in_apps_and_shows_what_differs() {
     let (said, _) = desk.says(1, &["test", "scores.weft"], "");
     assert!(said.contains("passed   scores.weft:") && said.contains("FAILED   scores.weft:"), "{said}");
     assert!(
-        said.contains("left:  3") && said.contains("right: 4") && said.ends_with("1 passed, 1 failed\n"),
+        said.contains("         left:  3\n         right: 4\n") && said.contains("\n1 passed, 1 failed in "),
         "{said}"
     );
     let said = desk.lines(0, &["test", "scores.weft", "--json", "--filter", "add up"], "");
@@ -210,6 +210,9 @@ fn test_runs_what_stands_in_apps_and_shows_what_differs() {
     assert_eq!(said[1], json!({ "passed": 1, "failed": 0, "not_run": 0 }));
     let said = desk.lines(1, &["test", "scores.weft", "--json", "--filter", "lost"], "");
     assert_eq!(said[0]["failure"]["left"], "3");
+    assert_eq!(said[0]["failure"]["source"], "expect total == 4");
+    let (_, error) = desk.says(1, &["test", "scores.weft", "--filter", "nothing"], "");
+    assert!(error.contains("no test has \"nothing\" in its title"), "{error}");
     let said = desk.lines(1, &["test", "wrong.weft", "--json"], "");
     assert!(said[0]["error"].as_str().expect("an error").contains("W0011"), "{said:?}");
 }
@@ -335,4 +338,32 @@ fn the_editors_server_speaks_on_standard_input_and_output() {
         said.contains("\"definitionProvider\":true") && said.matches("Content-Length").count() == 2,
         "{said}"
     );
+}
+
+/// The command as a shell starts it where much is missing: a home, a terminal, a reader.
+#[test]
+fn it_works_where_little_is_there() {
+    let desk = Desk::with(&[("my äpp.weft", SCORES)]);
+    let shell = |line: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(desk.path()).env_clear().env("PATH", "/usr/bin:/bin");
+        let output =
+            shell.env("SELVEDGE", env!("CARGO_BIN_EXE_selvedge")).output().expect("there is a shell");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it says text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let nothing = String::new;
+    let (code, said, error) = shell("\"$SELVEDGE\" app check 'my äpp.weft'");
+    assert_eq!((code, said.as_str(), error), (Some(0), "my äpp.weft: nothing is wrong\n", nothing()));
+    // Who has read enough is not told that it was not all.
+    for (command, first) in [("explain", "W0001"), ("doc 'my äpp.weft'", "# scores"), ("--help", "Write")] {
+        let (_, said, error) = shell(&format!("\"$SELVEDGE\" app {command} | head -n 1"));
+        assert!(said.starts_with(first) && error.is_empty(), "{command}: {said}{error}");
+    }
+    let (code, said, error) = shell("\"$SELVEDGE\" app explain >&-");
+    assert_eq!((code, said, error), (Some(0), nothing(), nothing()));
+    let (code, said, error) = shell("\"$SELVEDGE\" app run 'my äpp.weft' <&- 2>&1");
+    assert_eq!((code, error), (Some(0), nothing()), "{said}");
+    let (code, _, error) = shell("\"$SELVEDGE\" app check 'my äpp.weft' > /dev/full");
+    assert!(code == Some(1) && error.contains("cannot write to standard output"), "{error}");
 }

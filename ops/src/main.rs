@@ -29,6 +29,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut output = Output::new(arguments.json());
     run(arguments, &mut output).unwrap_or_else(|error| {
+        // Whoever read has read enough, as `head` has: nothing is left to be told, and nobody to tell it to.
+        if output::is_abandoned(&error) {
+            return ExitCode::FAILURE;
+        }
         output.error(&output::in_words(&error));
         ExitCode::FAILURE
     })

@@ -1,12 +1,14 @@
 //! What whoever asked gets to read: lines for people, or one JSON object a line for programs.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+
+const UNWRITTEN: &str = "cannot write to standard output";
 
 /// Standard output and standard error.
 #[derive(Debug)]
@@ -75,6 +77,15 @@ pub fn in_words(error: &anyhow::Error) -> String {
     words
 }
 
+/// Whether an error is that nobody reads standard output any more.
+pub fn is_abandoned(error: &anyhow::Error) -> bool {
+    error.to_string() == UNWRITTEN
+        && error
+            .root_cause()
+            .downcast_ref::<io::Error>()
+            .is_some_and(|why| why.kind() == ErrorKind::BrokenPipe)
+}
+
 /// Tells when nobody reads standard output any more; never where that cannot be known, as of a file.
 ///
 /// # Errors
@@ -98,7 +109,7 @@ pub fn abandoned() -> anyhow::Result<oneshot::Receiver<()>> {
 
 fn write(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write to standard output")
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context(UNWRITTEN)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 mod timers;
 
+pub use timers::Due;
+
 use crate::arguments;
 use crate::budget::{Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
 use crate::codec::{self, Reader};
@@ -15,7 +17,7 @@ use crate::state::{COUNTERS, List, State, TIMERS};
 use sealing::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft::module::{Destination, Door, ListKind, Module, Type};
+use weft::module::{Destination, Door, Field, ListKind, Module, Type};
 use weft::{Value, module};
 
 /// One app: a module and its state.
@@ -82,6 +84,19 @@ impl App {
     /// The module that runs.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    /// What a send of this app carries, as a JSON object of its fields; none where it is not of this module.
+    pub fn carried(&self, send: &Send) -> Option<String> {
+        let output = self.module.outputs.iter().find(|output| output.name == send.output)?;
+        self.shown(&send.arguments, &output.fields)
+    }
+
+    /// Encoded arguments as JSON.
+    fn shown(&self, arguments: &[u8], fields: &[Field]) -> Option<String> {
+        let mut budget = Budget::new();
+        let values = arguments::decode(arguments, fields, &self.module, &mut budget).ok()?;
+        json::write_fields(&values, fields, &self.module, &mut budget).ok()
     }
 
     pub(crate) fn state(&self) -> &State {

@@ -21,7 +21,7 @@ mod state;
 pub mod testing;
 mod text;
 
-pub use app::{App, Snapshot};
+pub use app::{App, Due, Snapshot};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
 pub use event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,

@@ -26,8 +26,8 @@ const NODES_MAX: usize = 64;
 const DELIVERIES_MAX: usize = 10_000;
 /// Timers and `every` that fire in one `advance`: more is a wait that was meant otherwise.
 const TICKS_MAX: usize = 100_000;
-/// Bytes of each side of a failed comparison that are shown.
-const SIDE_BYTES_MAX: usize = 2_000;
+/// Bytes of each side of a failed comparison that are kept: whoever shows them shows where they differ.
+const SIDE_BYTES_MAX: usize = 1 << 18;
 
 /// How one test ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,12 +77,15 @@ pub struct Difference {
 /// Runs the tests of a module whose titles are wanted, in the order of the source.
 pub fn run(module: &Arc<Module>, wanted: &dyn Fn(&str) -> bool) -> Vec<TestResult> {
     let tests = module.tests.iter().filter(|test| wanted(&test.title));
-    tests
-        .map(|test| TestResult { name: test.title.clone(), line: test.line, outcome: run_one(module, test) })
-        .collect()
+    tests.map(|test| run_one(module, test)).collect()
 }
 
-fn run_one(module: &Arc<Module>, test: &Test) -> Outcome {
+/// Runs one test of a module.
+pub fn run_one(module: &Arc<Module>, test: &Test) -> TestResult {
+    TestResult { name: test.title.clone(), line: test.line, outcome: outcome(module, test) }
+}
+
+fn outcome(module: &Arc<Module>, test: &Test) -> Outcome {
     if let Some(word) = &test.simulator {
         return Outcome::NotRun {
             why: format!("`{word}` needs the simulator of links and disks, which this version does not have"),
@@ -404,10 +407,8 @@ impl<'m> World<'m> {
             _ => String::new(),
         };
         let shown = |register, kind| {
-            let mut text = json::write_value(machine.get(register), kind, self.module, &mut Budget::new())
-                .unwrap_or_else(|_| "…".into());
-            text.truncate(text.floor_char_boundary(SIDE_BYTES_MAX));
-            text
+            let text = json::write_value(machine.get(register), kind, self.module, &mut Budget::new());
+            side(text.unwrap_or_else(|_| "…".into()))
         };
         let difference = sides.map(|Sides { left, right, kind }| {
             let kind = &self.module.shown[kind as usize];
@@ -429,13 +430,40 @@ impl<'m> World<'m> {
             self.sent.remove(at);
             return Ok(());
         }
-        let same = self.sent.iter().filter(|sent| sent.output == wanted.output).count();
-        let more = match same {
+        let same: Vec<&Sent> = self.sent.iter().filter(|sent| sent.output == wanted.output).collect();
+        let more = match same.len() {
             0 => format!("no `{}` is left that was sent and not expected", wanted.output),
-            _ => format!("{same} `{}` were sent, none with these fields and to there", wanted.output),
+            1 => format!("the `{}` that was has other fields or went elsewhere", wanted.output),
+            many => format!("{many} `{}` were, none with these fields and to there", wanted.output),
         };
-        Err(Wrong::new(format!("`{}` was not sent: {more}", wanted.output)))
+        let message = format!("`{}` was not sent: {more}", wanted.output);
+        let shown = |sent: &Sent| self.shown(sent, &declared.fields);
+        let difference = same.last().and_then(|last| Some((shown(last)?, shown(&wanted)?)));
+        let difference = difference.map(|(left, right)| Difference { left, right });
+        Err(Wrong { message, difference })
     }
+
+    /// A send as JSON: where to, and what it carries.
+    fn shown(&self, sent: &Sent, fields: &[Field]) -> Option<String> {
+        let mut budget = Budget::new();
+        let (to, fields) = match &sent.to {
+            Value::Node(to) => {
+                let values = arguments::decode(&sent.arguments, fields, self.module, &mut budget).ok()?;
+                let fields = json::write_fields(&values, fields, self.module, &mut budget).ok()?;
+                (NodeId(**to).to_string(), fields)
+            }
+            Value::Text(to) => (to.to_string(), String::from_utf8(sent.arguments.clone()).ok()?),
+            _ => return None,
+        };
+        let to = json::write_value(&Value::Text(to.into()), &Type::Text, self.module, &mut budget).ok()?;
+        Some(side(format!("{{\"to\":{to},\"fields\":{fields}}}")))
+    }
+}
+
+/// A side of a comparison, cut where it is too long.
+fn side(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(SIDE_BYTES_MAX));
+    text
 }
 
 /// What an act that changed nothing leaves for `expect refused`: the reason as a text where the app or the language

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::session::COMMANDS;
 use crate::arguments::EXIT_CODES;
 
 const CHECK_HELP: &str = "\
@@ -25,27 +26,28 @@ const TEST_HELP: &str = "\
 Nodes of a test are in memory, and its clock moves only by `advance`. A test that needs links to be cut or nodes to die is \
 not run, and says so.
 With --json one object a line: {\"file\":…,\"test\":TITLE,\"line\":…,\"outcome\":\"passed\"}, the outcome being \"passed\", \
-\"failed\" with \"failure\":{\"line\":…,\"message\":…,\"left\":…,\"right\":…}, or \"not_run\" with \"why\"; at last \
+\"failed\" with \"failure\":{\"line\":…,\"message\":…,\"source\":…,\"left\":…,\"right\":…} (the sides are JSON texts, and only \
+where two values were compared), or \"not_run\" with \"why\"; at last \
 {\"passed\":…,\"failed\":…,\"not_run\":…}.
 
-Exit codes: 0 none failed; 1 one failed, or an app is not right; 2 the command line is wrong.";
+Exit codes: 0 none failed; 1 one failed, an app is not right, or no title has the filter's text; 2 the command line is wrong.";
 
-const RUN_HELP: &str = "\
+fn run_help() -> String {
+    format!("\
 Commands at its prompt, or one a line through a pipe, whose end means quit:
-  post INPUT JSON            post to an input; without JSON an empty object
-  view NAME argument=value…  show a view
-  watch NAME argument=value… show a view now, and again whenever it has changed
-  set SETTING JSON           give a setting its value
-  advance TIME               move the clock on, as by 15 min; timers fire
-  inputs, views              what there is
-  help                       this list
-  quit                       stop; nothing is kept
-The app's state is in memory. What it sends to itself arrives at once; what it sends to others is shown and goes nowhere.
+{COMMANDS}
+The app's state is in memory. What it sends to itself arrives at once; what it sends to others is shown, with what it \
+carries, and goes nowhere. Of a watched list the rows that went (-) and came (+) are shown. What fails is said, and the \
+next command is read.
 
-With --json one object a line: first {\"ready\":APP,\"node\":…}, then {\"posted\":INPUT,\"answer\":…}, {\"view\":NAME,\"value\":…}, \
-{\"watched\":NAME,\"value\":…}, {\"sent\":NAME,\"to\":…,\"app\":…}, {\"set\":NAME}, {\"advanced\":MILLISECONDS}, {\"failed\":WHY}, {\"names\":[…]}, {\"help\":…}, {\"quit\":true}, {\"error\":WHY}.
+With --json one object a line: first {{\"ready\":APP,\"node\":…}}, then {{\"posted\":INPUT,\"answer\":…}}, \
+{{\"view\":NAME,\"value\":…}}, {{\"watched\":NAME,\"value\":…}}, {{\"sent\":NAME,\"to\":…,\"app\":…,\"arguments\":…}}, \
+{{\"fired\":TIMER,\"arguments\":…,\"at\":MILLISECONDS}}, {{\"fired\":\"every 1 h\",\"times\":…,\"at\":MILLISECONDS}}, \
+{{\"set\":NAME}}, {{\"advanced\":MILLISECONDS}}, {{\"failed\":WHY}}, {{\"names\":[…]}}, {{\"help\":…}}, {{\"quit\":true}}, \
+{{\"error\":WHY}}.
 
-Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command failed; 2 the command line is wrong.";
+Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command failed; 2 the command line is wrong.")
+}
 
 /// What can be done with an app's source.
 #[derive(Debug, PartialEq, Eq, Subcommand)]
@@ -85,7 +87,7 @@ pub enum AppCommand {
         json: bool,
     },
     /// Run an app in memory, post to it and watch its views
-    #[command(after_help = RUN_HELP)]
+    #[command(after_help = run_help())]
     Run(OneFile),
     /// Run the tests that stand in apps
     #[command(after_help = TEST_HELP)]

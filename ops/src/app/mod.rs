@@ -1,17 +1,20 @@
 //! `selvedge app`: writing apps. Nothing here needs a node.
 //!
 //! `arguments` is what can be asked; a module for each command does it. The language is `weft`'s and running is
-//! `engine`'s: what is here reads files, shows, and writes. `position` turns bytes of a source into lines and columns.
+//! `engine`'s: what is here reads files, shows, and writes. `position` turns bytes of a source into lines and columns,
+//! `difference` shows what is not the same in two values.
 
 pub mod arguments;
 mod begin;
 mod check;
+mod difference;
 mod document;
 mod explain;
 mod format;
 mod language_server;
 mod position;
 mod run;
+mod session;
 mod test;
 
 use std::path::Path;

@@ -15,6 +15,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use weft::module::Module;
 
+/// What fires next, as the source names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    /// A timer.
+    Timer {
+        /// Its name.
+        name: String,
+        /// What it was started with: a JSON object of its fields.
+        arguments: String,
+    },
+    /// An `every`.
+    Every {
+        /// Its period, as the source writes it: `5 min`.
+        period: String,
+    },
+}
+
 impl App {
     /// From `now` (milliseconds since 1970 UTC) on each `every` fires: for what it missed since `ticks` were taken once and
     /// at once. One that was not there then, or had another period, has missed nothing.
@@ -31,6 +48,20 @@ impl App {
     pub fn next_due(&self) -> Option<i64> {
         let timer = self.state.timers.first().map(|(due, _)| *due);
         timer.into_iter().chain(self.ticks.iter().flatten().copied()).min()
+    }
+
+    /// What [`crate::Event::Due`] fires next, and when it is due; none also where the module has no such timer any more.
+    pub fn next(&self) -> Option<(i64, Due)> {
+        let due = self.next_due()?;
+        let timer = self.state.timers.first().filter(|(first, _)| *first == due);
+        let Some((_, key)) = timer else {
+            let at = self.ticks.iter().position(|tick| *tick == Some(due))?;
+            return Some((due, Due::Every { period: text::duration(self.module.everies[at].period) }));
+        };
+        let (name, arguments) = read_timer_key(key)?;
+        let timer = self.module.timers.iter().find(|timer| timer.name == name)?;
+        let arguments = self.shown(arguments, &timer.fields)?;
+        Some((due, Due::Timer { name: timer.name.clone(), arguments }))
     }
 
     /// Each `every`'s period and when it fires next, in the order of the module: what [`App::resume`] is given after a

@@ -8,7 +8,7 @@ use super::{Checker, Signature};
 use crate::code::{Operation, Register, Sides, TestOperation};
 use crate::diagnostics::{Code, Diagnostic, Span, line_of};
 use crate::module::{Door, Test, Type};
-use crate::syntax::tree::{Expectation, Expression, ExpressionKind, File, Query, Who, Word};
+use crate::syntax::tree::{Binary, Expectation, Expression, ExpressionKind, File, Query, Who, Word};
 use crate::value::Value;
 use std::collections::HashMap;
 
@@ -341,7 +341,23 @@ impl<'c, 'a> Body<'c, 'a> {
         }
     }
 
+    /// What is joined by `and` is expected part by part: the part that does not hold is told, with its own two sides.
     fn expect_holds(&mut self, value: &Expression) {
+        let depth = self.scope.len();
+        let mut parts = Vec::new();
+        let mut rest = value;
+        while let ExpressionKind::Binary(Binary::And, left, right) = &*rest.kind {
+            parts.push(right);
+            rest = left;
+        }
+        self.expect_part(rest);
+        for part in parts.into_iter().rev() {
+            self.expect_part(part);
+        }
+        self.leave_scope(depth);
+    }
+
+    fn expect_part(&mut self, value: &Expression) {
         let (condition, sides) = match &*value.kind {
             ExpressionKind::Binary(operator, left, right) if operator.strength() == 4 => {
                 let (found, sides) = self.compare_sides(*operator, left, right, value.span);
@@ -352,7 +368,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 });
                 (found.register, sides)
             }
-            _ => (self.need(value, &Type::Bool), None),
+            _ => (self.condition(value), None),
         };
         let source = &self.checker.source[value.span.start as usize..value.span.end as usize];
         let mut text = source.split_whitespace().collect::<Vec<_>>().join(" ");

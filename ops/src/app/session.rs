@@ -1,0 +1,600 @@
+//! What the commands of `selvedge app run` do: one app in memory, with a clock that can be moved on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use engine::{App, Applied, Context, Due, Event};
+use sealing::NodeId;
+use serde_json::{Value, json};
+use weft::module::{Door, Module};
+
+use super::difference;
+
+/// How many views are watched: each is computed after every event.
+const WATCHED_MAX: usize = 32;
+/// How many of its own sends an app takes for one command: two handlers can send to each other for ever.
+const ARRIVALS_MAX: usize = 1_000;
+/// Sends of one event: as many as an event may make.
+pub const ROOM: usize = 4_096;
+/// Who posts, as on a node on loopback.
+const BY: &str = "local";
+
+/// Timers and `every` that fire for one command: more is a wait that was meant otherwise.
+const FIRINGS_MAX: usize = 10_000;
+/// What the words for time mean, in milliseconds.
+const UNITS: [(&str, i64); 5] =
+    [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// The commands, as help shows them.
+pub const COMMANDS: &str = "  post INPUT JSON            post to an input; without JSON an empty object
+  view NAME argument=value…  show a view; quote a value with spaces
+  watch NAME argument=value… show a view now, and whenever it has changed
+  set SETTING JSON           give a setting its value
+  advance TIME               move the clock on, as by 15 min; timers fire
+  inputs, views, settings    what there is, with types
+  help                       this list
+  quit                       stop; nothing is kept";
+
+const WORDS: &str = "post, view, watch, set, advance, inputs, views, settings, help, quit";
+
+/// What a command says, in both forms.
+#[derive(Debug, PartialEq)]
+pub struct Line {
+    pub people: String,
+    pub programs: Value,
+}
+
+/// All that a command says, and whether it was the last one.
+#[derive(Debug, Default, PartialEq)]
+pub struct Said {
+    pub lines: Vec<Line>,
+    pub quit: bool,
+}
+
+impl Said {
+    fn line(&mut self, people: impl Into<String>, programs: Value) {
+        self.lines.push(Line { people: people.into(), programs });
+    }
+}
+
+/// A view that is shown again when it has changed.
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    query: Vec<(String, String)>,
+    last: String,
+}
+
+/// An app in memory and what a person has asked of it.
+#[derive(Debug)]
+pub struct Session {
+    app: App,
+    me: NodeId,
+    watched: Vec<Watched>,
+    /// Never runs backward.
+    now: i64,
+    /// How far `advance` moved the clock.
+    ahead: i64,
+    /// Settings that still need a value.
+    unset: Vec<String>,
+}
+
+impl Session {
+    /// Begins with an app that nothing has happened to.
+    pub fn new(module: Module, me: NodeId) -> Session {
+        let needed = module.settings.iter().filter(|setting| setting.default.is_none());
+        let unset = needed.map(|setting| setting.name.clone()).collect();
+        let app = App::new(Arc::new(module), me);
+        Session { app, me, watched: Vec::new(), now: i64::MIN, ahead: 0, unset }
+    }
+
+    /// The app's name and whose node it runs on.
+    pub fn about(&self) -> (String, String) {
+        (self.app.module().name.clone(), self.me.to_string())
+    }
+
+    /// Does what a line asks for.
+    ///
+    /// # Errors
+    /// Why it was not done, or not all of it.
+    pub fn command(&mut self, line: &str, context: &Context) -> Result<Said, String> {
+        let mut said = Said::default();
+        let clock = context.now.saturating_add(self.ahead);
+        if self.now == i64::MIN {
+            self.now = clock;
+            self.app.resume(&[], clock);
+        }
+        self.fire_upto(clock, context, &mut said)?;
+        let context = Context { now: self.now, ..*context };
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        match word {
+            "" => {}
+            "post" => self.post(rest, &context, &mut said)?,
+            "view" => {
+                let (name, query) = asked(rest)?;
+                let value = self.view(&name, &query)?;
+                said.line(value.clone(), json!({ "view": name, "value": parsed(&value) }));
+            }
+            "watch" => self.watch(rest, &mut said)?,
+            "set" => self.set(rest, &mut said)?,
+            "advance" => {
+                let time = duration(rest)?;
+                self.ahead = self.ahead.saturating_add(time);
+                let clock = self.now.saturating_add(time);
+                self.fire_upto(clock, &context, &mut said)?;
+                said.line(format!("it is {rest} later"), json!({ "advanced": time }));
+            }
+            "inputs" => doors(&self.app.module().inputs, self.app.module(), &mut said),
+            "views" => doors(&self.app.module().views, self.app.module(), &mut said),
+            "settings" => self.settings(&mut said),
+            "help" => said.line(COMMANDS, json!({ "help": COMMANDS })),
+            "quit" | "exit" => {
+                said.quit = true;
+                said.line("nothing is kept", json!({ "quit": true }));
+            }
+            _ => return Err(format!("{word:?} is no command; commands: {WORDS}")),
+        }
+        Ok(said)
+    }
+
+    fn post(&mut self, rest: &str, context: &Context, said: &mut Said) -> Result<(), String> {
+        let (name, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+        if name.is_empty() {
+            return Err("post what? post INPUT JSON".into());
+        }
+        self.all_set()?;
+        let event = Event::Input { name, arguments: body.trim().as_bytes(), by: BY };
+        let applied = self.app.event(event, context).map_err(|why| why.to_string())?;
+        let answer = applied.answer.as_deref();
+        let people = answer.map_or_else(|| "done".to_owned(), str::to_owned);
+        let mut programs = json!({ "posted": name });
+        if let Some(answer) = answer {
+            programs["answer"] = parsed(answer);
+        }
+        said.line(people, programs);
+        self.arrive(applied, context, said)?;
+        self.show_changes(said)
+    }
+
+    /// As a node does, which does not start an app without them.
+    fn all_set(&self) -> Result<(), String> {
+        match self.unset.first() {
+            Some(name) => Err(format!("setting `{name}` has no value: set {name} JSON")),
+            None => Ok(()),
+        }
+    }
+
+    fn set(&mut self, rest: &str, said: &mut Said) -> Result<(), String> {
+        let (name, value) = rest.split_once(char::is_whitespace).ok_or("set what? set SETTING JSON")?;
+        self.app.set(name, value.trim()).map_err(|why| why.to_string())?;
+        self.unset.retain(|unset| unset != name);
+        said.line("done", json!({ "set": name }));
+        if self.unset.is_empty() { self.show_changes(said) } else { Ok(()) }
+    }
+
+    /// The clock goes on, and what is due on the way fires in its order.
+    fn fire_upto(&mut self, clock: i64, context: &Context, said: &mut Said) -> Result<(), String> {
+        let mut fired = 0;
+        let mut shown = Fired::default();
+        while let Some(due) = self.app.next_due().filter(|due| *due <= clock && self.unset.is_empty()) {
+            fired += 1;
+            if fired > FIRINGS_MAX {
+                return Err(format!(
+                    "more than {FIRINGS_MAX} timers fired; the rest fire with the next command"
+                ));
+            }
+            self.now = self.now.max(due);
+            // Chance comes from what is handed in: no two firings get the same.
+            let mut entropy = context.entropy;
+            entropy.iter_mut().zip(u64::to_le_bytes(fired as u64)).for_each(|(byte, count)| *byte ^= count);
+            let context = Context { now: self.now, entropy, ..*context };
+            let next = self.app.next();
+            let applied = self.app.event(Event::Due, &context).map_err(|why| why.to_string())?;
+            if let Some((at, what)) = next {
+                shown.show(what, at, said);
+            }
+            if let Some(why) = &applied.failed {
+                said.line(why.clone(), json!({ "failed": why }));
+            }
+            self.arrive(applied, &context, said)?;
+        }
+        self.now = self.now.max(clock);
+        if fired > 0 { self.show_changes(said) } else { Ok(()) }
+    }
+
+    /// What the app sent to itself arrives; the rest is shown.
+    fn arrive(&mut self, applied: Applied, context: &Context, said: &mut Said) -> Result<(), String> {
+        show_endpoint_sends(&applied, said);
+        let mut waiting: VecDeque<engine::Send> = applied.sends.into();
+        let mut arrivals = 0;
+        while let Some(sent) = waiting.pop_front() {
+            if sent.to != self.me || sent.app != self.app.module().name {
+                self.show_send(&sent, said);
+                continue;
+            }
+            arrivals += 1;
+            if arrivals > ARRIVALS_MAX {
+                return Err(format!(
+                    "the app sent more than {ARRIVALS_MAX} times to itself; the rest is dropped"
+                ));
+            }
+            let (name, arguments, me) = (sent.output.as_str(), &sent.arguments[..], self.me);
+            let app = self.app.module().name.clone();
+            let taken = self.app.event(Event::From { name, arguments, peer: me, app: &app }, context);
+            let reason = taken.as_ref().err().map(ToString::to_string);
+            let word = match &reason {
+                None => Event::Delivered { output: name, arguments, peer: me, answer: None },
+                Some(reason) => Event::Refused { output: name, arguments, peer: me, reason },
+            };
+            let heard = self.app.event(word, context);
+            for done in [taken, heard].into_iter().flatten() {
+                show_endpoint_sends(&done, said);
+                waiting.extend(done.sends);
+            }
+        }
+        Ok(())
+    }
+
+    fn show_send(&self, sent: &engine::Send, said: &mut Said) {
+        let arguments = self.app.carried(sent).unwrap_or_else(|| "…".to_owned());
+        let (output, to, app) = (&sent.output, sent.to.to_string(), &sent.app);
+        said.line(
+            format!("sent {output} {arguments} to {app} of {to}"),
+            json!({ "sent": output, "to": to, "app": app, "arguments": parsed(&arguments) }),
+        );
+    }
+
+    fn settings(&self, said: &mut Said) {
+        let module = self.app.module();
+        let shown = module.settings.iter().map(|setting| {
+            let needed = if self.unset.contains(&setting.name) { " (needs a value)" } else { "" };
+            format!("{}: {}{needed}", setting.name, module.type_name(&setting.kind))
+        });
+        let shown: Vec<String> = shown.collect();
+        let names: Vec<&String> = module.settings.iter().map(|setting| &setting.name).collect();
+        said.line(listed(&shown), json!({ "names": names }));
+    }
+
+    fn view(&self, name: &str, query: &[(String, String)]) -> Result<String, String> {
+        self.all_set()?;
+        self.app.snapshot().view(name, query, BY, self.now).map_err(|why| why.to_string())
+    }
+
+    fn watch(&mut self, rest: &str, said: &mut Said) -> Result<(), String> {
+        let (name, query) = asked(rest)?;
+        let last = self.view(&name, &query)?;
+        if self.watched.len() >= WATCHED_MAX {
+            return Err(format!("{WATCHED_MAX} views are watched already"));
+        }
+        said.line(format!("{name}: {last}"), json!({ "watched": name, "value": parsed(&last) }));
+        self.watched.push(Watched { name, query, last });
+        Ok(())
+    }
+
+    fn show_changes(&mut self, said: &mut Said) -> Result<(), String> {
+        for at in 0..self.watched.len() {
+            let Watched { name, query, last } = &self.watched[at];
+            let now = self.view(name, query).unwrap_or_else(|why| json!({ "error": why }).to_string());
+            if now != *last {
+                let people = match difference::of_rows(last, &now) {
+                    Some(rows) => format!("{name}:\n{}", rows.join("\n")),
+                    None => format!("{name}: {now}"),
+                };
+                said.line(people, json!({ "watched": name, "value": parsed(&now) }));
+                self.watched[at].last = now;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn show_endpoint_sends(applied: &Applied, said: &mut Said) {
+    for sent in &applied.endpoint_sends {
+        let (output, arguments, to) = (&sent.output, &sent.arguments, &sent.to);
+        said.line(
+            format!("sent {output} {arguments} to {to}"),
+            json!({ "sent": output, "to": to, "arguments": parsed(arguments) }),
+        );
+    }
+}
+
+/// `15 min` in milliseconds.
+fn duration(text: &str) -> Result<i64, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_' || c == ' ');
+    let number = text[..text.len() - unit.len()].trim().replace('_', "");
+    let length = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, length)| *length);
+    let number = number.parse::<i64>().ok();
+    let time = length.zip(number).and_then(|(length, number)| number.checked_mul(length));
+    time.ok_or_else(|| format!("{text:?} is no time: write 15 min; there are ms, s, min, h and d"))
+}
+
+/// Inputs or views: to people with what they take and give.
+fn doors(doors: &[Door], module: &Module, said: &mut Said) {
+    let shown = doors.iter().map(|door| {
+        let fields = door.fields.iter().map(|field| {
+            let optional = if field.default.is_some() { " = …" } else { "" };
+            format!("{}: {}{optional}", field.name, module.type_name(&field.kind))
+        });
+        let fields: Vec<String> = fields.collect();
+        let answer = door.answer.as_ref().map(|answer| format!(" -> {}", module.type_name(answer)));
+        format!("{}({}){}", door.name, fields.join(", "), answer.unwrap_or_default())
+    });
+    let shown: Vec<String> = shown.collect();
+    let names: Vec<&String> = doors.iter().map(|door| &door.name).collect();
+    said.line(listed(&shown), json!({ "names": names }));
+}
+
+fn listed(lines: &[String]) -> String {
+    if lines.is_empty() { "there are none".to_owned() } else { lines.join("\n") }
+}
+
+/// What fired last, and how often in a row: an `every` that does nothing else is told in one line.
+#[derive(Debug, Default)]
+struct Fired {
+    what: Option<Due>,
+    times: usize,
+    /// Lines that had been said when it was shown.
+    lines: usize,
+}
+
+impl Fired {
+    fn show(&mut self, what: Due, at: i64, said: &mut Said) {
+        let again = matches!(what, Due::Every { .. }) && self.what.as_ref() == Some(&what);
+        if again && self.lines == said.lines.len() {
+            self.times += 1;
+            said.lines.pop();
+        } else {
+            self.times = 1;
+        }
+        let (people, mut programs) = match &what {
+            Due::Timer { name, arguments } => (
+                format!("timer {name} {arguments} fires"),
+                json!({ "fired": name, "arguments": parsed(arguments) }),
+            ),
+            Due::Every { period } => {
+                let times = if self.times > 1 { format!(" {} times", self.times) } else { String::new() };
+                let name = format!("every {period}");
+                (format!("{name} fires{times}"), json!({ "fired": name, "times": self.times }))
+            }
+        };
+        programs["at"] = at.into();
+        said.line(people, programs);
+        self.lines = said.lines.len();
+        self.what = Some(what);
+    }
+}
+
+/// JSON as the engine wrote it.
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+/// A view and its arguments: `top n=3 player="ann b"`.
+fn asked(rest: &str) -> Result<(String, Vec<(String, String)>), String> {
+    let mut words = words(rest).into_iter();
+    let name = words.next().ok_or("which view? view NAME argument=value…")?;
+    let query = words.map(|word| {
+        let (argument, value) =
+            word.split_once('=').ok_or_else(|| format!("{word:?} is no argument: write argument=value"))?;
+        let quoted = value.starts_with('"').then(|| serde_json::from_str(value).ok()).flatten();
+        Ok((argument.to_owned(), quoted.unwrap_or_else(|| value.to_owned())))
+    });
+    let query: Result<_, String> = query.collect();
+    Ok((name, query?))
+}
+
+/// Words between spaces; space in quotes does not end one.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let (mut quoted, mut escaped) = (false, false);
+    for character in text.chars() {
+        if character.is_whitespace() && !quoted {
+            words.push(String::new());
+            continue;
+        }
+        quoted ^= character == '"' && !escaped;
+        escaped = character == '\\' && !escaped;
+        if let Some(word) = words.last_mut() {
+            word.push(character);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use sealing::Identity;
+
+    const SOURCE: &str = "\
+app scores
+record Score { player: text, points: int = 0 }
+state board: list of Score by player
+state heard: list of text
+on add(player: text, points: int) -> int {
+  require points > 0 else \"more than nothing\"
+  let s = board[player] else board add Score { player }
+  s.points += points
+  send note(player) to me
+  return s.points
+}
+on note(player: text) from peer {
+  require player != \"eve\" else \"not eve\"
+  heard add player
+}
+on refused note(player) to _ because reason { heard add \"{player}: {reason}\" }
+on loop() from peer { send loop() to peer }
+on turn() { send loop() to me }
+on tell(to: node) { send note(\"x\") to to }
+view total = sum(s.points for s in board)
+view of(player: text) = board[player]
+view all_heard = heard
+";
+
+    fn session() -> Session {
+        let module = weft::compile(SOURCE, "scores.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+        Session::new(module, Identity::from_seed(&[1; 64]).id())
+    }
+
+    /// A conversation: commands, and what is said to each, to people and to programs.
+    fn check(session: &mut Session, command: &str, people: &str, programs: &str) {
+        let context = Context { now: 0, entropy: [0; 32], room: ROOM };
+        let said = session.command(command, &context);
+        let (said_people, said_programs) = match said {
+            Ok(said) => said.lines.iter().fold((String::new(), String::new()), |(people, programs), line| {
+                (people + &line.people + "\n", programs + &line.programs.to_string() + "\n")
+            }),
+            Err(why) => (format!("error: {why}"), format!("error: {why}")),
+        };
+        assert_eq!(said_people.trim_end(), people, "{command}");
+        assert_eq!(said_programs.trim_end(), programs, "{command}");
+    }
+
+    #[test]
+    fn a_conversation() {
+        let mut session = session();
+        let session = &mut session;
+        check(session, "watch total", "total: 0", r#"{"watched":"total","value":0}"#);
+        check(
+            session,
+            r#"post add {"player":"ann b","points":3}"#,
+            "3\ntotal: 3",
+            "{\"posted\":\"add\",\"answer\":3}\n{\"watched\":\"total\",\"value\":3}",
+        );
+        check(
+            session,
+            r#"view of player="ann b""#,
+            r#"{"player":"ann b","points":3}"#,
+            r#"{"view":"of","value":{"player":"ann b","points":3}}"#,
+        );
+        check(session, "view of player=ben", "null", r#"{"view":"of","value":null}"#);
+        check(
+            session,
+            r#"post add {"player":"eve","points":0}"#,
+            "error: more than nothing",
+            "error: more than nothing",
+        );
+        check(
+            session,
+            r#"  post  add  {"player":"eve","points":1}  "#,
+            "1\ntotal: 4",
+            "{\"posted\":\"add\",\"answer\":1}\n{\"watched\":\"total\",\"value\":4}",
+        );
+        check(
+            session,
+            "view all_heard",
+            r#"["ann b","eve: not eve"]"#,
+            r#"{"view":"all_heard","value":["ann b","eve: not eve"]}"#,
+        );
+        check(
+            session,
+            "inputs",
+            "add(player: text, points: int) -> int\nturn()\ntell(to: node)",
+            r#"{"names":["add","turn","tell"]}"#,
+        );
+        check(session, "settings", "there are none", r#"{"names":[]}"#);
+        check(session, "", "", "");
+    }
+
+    #[test]
+    fn what_is_sent_to_others_is_shown_and_what_never_ends_is_ended() {
+        let mut session = session();
+        let other = Identity::from_seed(&[2; 64]).id();
+        check(
+            &mut session,
+            &format!(r#"post tell {{"to":"{other}"}}"#),
+            &format!("done\nsent note {{\"player\":\"x\"}} to scores of {other}"),
+            &format!(
+                "{{\"posted\":\"tell\"}}\n{{\"sent\":\"note\",\"to\":\"{other}\",\"app\":\"scores\",\
+                 \"arguments\":{{\"player\":\"x\"}}}}"
+            ),
+        );
+        let why = "error: the app sent more than 1000 times to itself; the rest is dropped";
+        check(&mut session, "post turn", why, why);
+    }
+
+    #[test]
+    fn settings_are_asked_for_and_timers_fire_as_the_clock_goes_on() {
+        let source = "\
+app clock
+setting most: int
+state ticks: int = 0
+state late: list of text
+on remind(text: text) { start ring(text) after 10 min }
+on timer ring(text: text) {
+  require text != \"bad\" else \"no bad ones\"
+  late add text
+}
+every 1 h { if ticks < most { ticks += 1 } }
+view all_late = late
+view count_of_ticks = ticks
+";
+        let module = weft::compile(source, "clock.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+        let mut session = Session::new(module, Identity::from_seed(&[1; 64]).id());
+        let session = &mut session;
+        let none = "error: setting `most` has no value: set most JSON";
+        check(session, "view all_late", none, none);
+        let wrong = "error: setting `clock.most`: expected int, found a text";
+        check(session, "set most \"many\"", wrong, wrong);
+        check(session, "settings", "most: int (needs a value)", r#"{"names":["most"]}"#);
+        check(session, "set most 2", "done", r#"{"set":"most"}"#);
+        check(session, "watch all_late", "all_late: []", r#"{"watched":"all_late","value":[]}"#);
+        check(session, r#"post remind {"text":"tea"}"#, "done", r#"{"posted":"remind"}"#);
+        check(session, "advance 9 min", "it is 9 min later", r#"{"advanced":540000}"#);
+        check(
+            session,
+            "advance 1min",
+            "timer ring {\"text\":\"tea\"} fires\nall_late:\n+ \"tea\"\nit is 1min later",
+            "{\"fired\":\"ring\",\"arguments\":{\"text\":\"tea\"},\"at\":600000}\n\
+             {\"watched\":\"all_late\",\"value\":[\"tea\"]}\n{\"advanced\":60000}",
+        );
+        check(
+            session,
+            "advance 5 h",
+            "every 1 h fires 5 times\nit is 5 h later",
+            "{\"fired\":\"every 1 h\",\"times\":5,\"at\":18000000}\n{\"advanced\":18000000}",
+        );
+        check(session, "view count_of_ticks", "2", r#"{"view":"count_of_ticks","value":2}"#);
+        check(session, r#"post remind {"text":"bad"}"#, "done", r#"{"posted":"remind"}"#);
+        let failed = "timer `ring`: no bad ones";
+        let people =
+            format!("timer ring {{\"text\":\"bad\"}} fires\n{failed}\nevery 1 h fires\nit is 1 h later");
+        let programs = format!(
+            "{{\"fired\":\"ring\",\"arguments\":{{\"text\":\"bad\"}},\"at\":19200000}}\n{{\"failed\":\"{failed}\"}}\n\
+             {{\"fired\":\"every 1 h\",\"times\":1,\"at\":21600000}}\n{{\"advanced\":3600000}}"
+        );
+        check(session, "advance 1 h", &people, &programs);
+        for wrong in ["advance", "advance 5", "advance 5 weeks", "advance 99999999999999999999 d"] {
+            assert!(
+                session.command(wrong, &Context { now: 0, entropy: [0; 32], room: ROOM }).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let mut session = session();
+        for (command, says) in [
+            ("sing", "\"sing\" is no command; commands: post"),
+            ("post", "post what?"),
+            ("post sing", "app `scores` has no input `sing`"),
+            ("post add {", "expected"),
+            ("post add []", "expected"),
+            ("view", "which view?"),
+            ("view sing", "app `scores` has no view `sing`"),
+            ("view of ann", "\"ann\" is no argument"),
+            ("view of", "player"),
+            ("watch of player=", "ok"),
+        ] {
+            let context = Context { now: 0, entropy: [0; 32], room: ROOM };
+            let said = session.command(command, &context).map(|_| "ok".to_owned()).unwrap_or_else(|why| why);
+            assert!(said.contains(says), "{command}: {said}");
+        }
+    }
+}
