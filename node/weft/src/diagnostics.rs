@@ -93,6 +93,8 @@ codes! {
     W0040 NotAPlace "something that cannot be assigned or changed",
     W0041 Header "the first line is not `app name`",
     W0042 WordOfFabric "the fabric's word on something that is never sent",
+    W0043 Foreign "a word or a sign of another language",
+    W0044 Unclosed "a block that is not closed",
 }
 
 /// One thing that is wrong.
@@ -280,10 +282,12 @@ fn excerpt(line: &str, at: usize, length: usize) -> (usize, usize, String) {
 
 /// The name among `candidates` that was likely meant.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if name.chars().count() > SUGGESTION_CHARACTERS_MAX {
+    let length = name.chars().count();
+    // Of one letter any other would be near.
+    if !(2..=SUGGESTION_CHARACTERS_MAX).contains(&length) {
         return None;
     }
-    let bound = (name.chars().count() / 3).max(1);
+    let bound = (length / 3).max(1);
     candidates
         .into_iter()
         .filter(|candidate| candidate.len().abs_diff(name.len()) <= bound * 4 && *candidate != name)

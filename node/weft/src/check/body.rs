@@ -22,6 +22,17 @@ pub(super) enum Effect {
     Tests,
 }
 
+/// What `return` is told about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyKind {
+    /// `on`, which may answer.
+    On,
+    /// `do`
+    Do,
+    /// A timer, `every`, the fabric's word, a test.
+    Other,
+}
+
 /// Where a value is, what it is, and of which list it is a row right now.
 #[derive(Debug, Clone)]
 pub(super) struct Operand {
@@ -47,6 +58,8 @@ pub(super) struct Binding {
     pub(super) span: Span,
     /// The row's field that this is a copy of, as the source writes it.
     pub(super) copy_of: Option<String>,
+    /// Whether a `let` gave it, which could have been a `var`.
+    pub(super) by_let: bool,
 }
 
 /// The jumps out of a loop that are not aimed yet.
@@ -61,6 +74,7 @@ pub(super) struct Body<'c, 'a> {
     /// As it is called, for what is said about it.
     pub(super) name: String,
     pub(super) effect: Effect,
+    pub(super) kind: BodyKind,
     /// What `return` gives; `Broken` until it is inferred.
     pub(super) answer: Option<Type>,
     pub(super) code: Vec<Operation>,
@@ -84,6 +98,7 @@ impl<'c, 'a> Body<'c, 'a> {
             checker,
             name: name.into(),
             effect,
+            kind: BodyKind::Other,
             answer: None,
             code: Vec::new(),
             scope: Vec::new(),
@@ -263,7 +278,13 @@ impl<'c, 'a> Body<'c, 'a> {
             self.overflow();
             return;
         }
-        self.scope.push(Binding { name: name.text.clone(), kind, span: name.span, copy_of: None });
+        self.scope.push(Binding {
+            name: name.text.clone(),
+            kind,
+            span: name.span,
+            copy_of: None,
+            by_let: false,
+        });
     }
 
     fn value_of_app(&self, name: &str) -> Option<&'static str> {

@@ -5,6 +5,7 @@ use super::optional;
 use crate::code::{Arithmetic, Comparison, Operation, Register, Rounding, TextFunction};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{Field, ListKind, SCRATCH, Type};
+use crate::syntax::habits;
 use crate::syntax::tree::{Expression, ExpressionKind, Query, Word};
 use crate::value::{Real, Value};
 
@@ -37,6 +38,14 @@ impl<'c, 'a> Body<'c, 'a> {
         if BUILT_IN.contains(&name.text.as_str()) {
             return self.built_in(&name, arguments, query, span, wanted);
         }
+        let Some(signature) = self.checker.functions.get(&name.text).cloned() else {
+            self.unknown_function(&name);
+            // A query's names are not known here.
+            for argument in arguments.iter().filter(|_| query.is_none()) {
+                self.lower(argument, Some(&Type::Broken));
+            }
+            return self.broken();
+        };
         if let Some(query) = query {
             self.report(
                 Diagnostic::new(Code::Unexpected, query.span, format!("`{}` takes no query", name.text))
@@ -44,13 +53,6 @@ impl<'c, 'a> Body<'c, 'a> {
             );
             return self.broken();
         }
-        let Some(signature) = self.checker.functions.get(&name.text).cloned() else {
-            self.unknown_function(&name);
-            arguments.iter().for_each(|argument| {
-                self.lower(argument, Some(&Type::Broken));
-            });
-            return self.broken();
-        };
         if signature.by {
             self.report(
                 Diagnostic::new(
@@ -123,7 +125,23 @@ impl<'c, 'a> Body<'c, 'a> {
             "remove" | "delete" => diagnostic.help(format!("write `remove {list}[{argument}]`")),
             "len" | "length" | "size" | "count" => diagnostic.help(format!("write `count({list})`")),
             "get" | "at" => diagnostic.help(format!("write `{list}[{argument}]`")),
-            "contains" | "has" => diagnostic.help(format!("write `{argument} in {list}`")),
+            "contains" | "has" | "includes" => diagnostic
+                .help(format!("write `{argument} in {list}`, or `contains({list}, {argument})` of texts")),
+            "map" | "select" => diagnostic.help(format!("write `[x.field for x in {list}]`")),
+            "filter" | "where" => diagnostic.help(format!("write `[x for x in {list} where …]`")),
+            "find" | "first" => diagnostic.help(format!("write `first(x for x in {list} where …)`")),
+            "sort" | "order_by" | "sorted" => {
+                diagnostic.help(format!("write `[x for x in {list} order by x.field]`"))
+            }
+            "sum" | "min" | "max" | "mean" | "any" | "all" => {
+                diagnostic.help(format!("write `{}(x.field for x in {list})`", method.text))
+            }
+            "clear" | "remove_all" => diagnostic.help(format!("write `remove x for x in {list}`")),
+            "is_empty" => diagnostic.help(format!("write `count({list}) == 0`")),
+            "to_string" | "str" => diagnostic.help(format!("write it into a text: `\"{{{list}}}\"`")),
+            other if habits::function(other).is_some() => {
+                diagnostic.help(habits::function(other).unwrap_or_default())
+            }
             name => diagnostic.help(format!("functions stand before what they work on: `{name}({list})`")),
         };
         self.report(Diagnostic { message: "values and lists have no methods".into(), ..diagnostic });
@@ -156,6 +174,9 @@ impl<'c, 'a> Body<'c, 'a> {
                 )
                 .help(format!("put what both need into a `do`, and call that from `{text}` too")),
             );
+        } else if let (Some(instead), false) = (habits::function(text), self.checker.lost.contains(text)) {
+            let message = format!("there is no function `{text}` in Weft");
+            self.report(Diagnostic::new(Code::Foreign, name.span, message).help(instead));
         } else {
             let mut there: Vec<String> = self.checker.functions.keys().cloned().collect();
             there.extend(BUILT_IN.iter().map(|name| (*name).to_owned()));

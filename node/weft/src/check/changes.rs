@@ -45,11 +45,60 @@ impl<'c, 'a> Body<'c, 'a> {
                     Assignment::Subtract => Binary::Subtract,
                     _ => Binary::Multiply,
                 };
+                if body.no_calculation(&current.kind, &right.kind, place, value, binary) {
+                    return current.register;
+                }
+                if right.kind == Type::Text {
+                    body.must_fit(&right.kind, &current.kind, value.span);
+                    return current.register;
+                }
                 let found = body.arithmetic_of(binary, &current, &right, (place.span, value.span), span);
                 body.must_fit(&found.kind, &current.kind, span);
                 found.register
             }
         });
+    }
+
+    /// `n += 1.5` where `n` is an int, `t += "x"`, and what is like it; whether it was reported.
+    fn no_calculation(
+        &mut self,
+        place_kind: &Type,
+        found: &Type,
+        place: &Expression,
+        value: &Expression,
+        operator: Binary,
+    ) -> bool {
+        let (name, text) = (self.short(place.span), self.short(value.span));
+        let sign = operator.sign();
+        let (code, message, help) = match (place_kind, found) {
+            (Type::Int, Type::Real) => {
+                let help = format!("write `{name} {sign}= round({text})`, or make `{name}` a `real`");
+                (Code::IntAndReal, "int and real do not mix", help)
+            }
+            (Type::Real, Type::Int) => {
+                let is_literal = text.bytes().all(|byte| byte.is_ascii_digit());
+                let real = if is_literal { format!("{text}.0") } else { format!("real({text})") };
+                (Code::IntAndReal, "int and real do not mix", format!("write `{name} {sign}= {real}`"))
+            }
+            (Type::Text, _) if operator == Binary::Add => {
+                let piece = match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+                    Some(inner) => inner.to_owned(),
+                    None => format!("{{{text}}}"),
+                };
+                (Code::TextPlus, "there is no `+` on text", format!("write `{name} = \"{{{name}}}{piece}\"`"))
+            }
+            (Type::List(_), _) if operator == Binary::Add => {
+                (Code::Operator, "there is no `+` on lists", format!("write `{name} add {text}`"))
+            }
+            _ => return false,
+        };
+        let (place_kind, found) = (self.checker.name_of(place_kind), self.checker.name_of(found));
+        self.report(
+            Diagnostic::new(code, value.span, message)
+                .label(format!("`{name}` is {place_kind}, and this is {found}"))
+                .help(help),
+        );
+        true
     }
 
     /// Puts a new value, made from the one that is there, into a place.
@@ -239,7 +288,8 @@ impl<'c, 'a> Body<'c, 'a> {
                     None
                 }
                 BindingKind::Value { origin, .. } => {
-                    self.fixed(name, span, origin, copy_of, whole);
+                    let by_let = binding.by_let;
+                    self.fixed(name, span, origin, copy_of.filter(|_| whole), by_let);
                     None
                 }
             };
@@ -274,18 +324,19 @@ impl<'c, 'a> Body<'c, 'a> {
         );
     }
 
-    fn fixed(&mut self, name: &str, span: Span, origin: Option<u32>, copy_of: Option<String>, whole: bool) {
+    fn fixed(&mut self, name: &str, span: Span, origin: Option<u32>, copy_of: Option<String>, by_let: bool) {
         if origin.is_some() {
             self.may_change(span, "a row");
             return;
         }
         let diagnostic = match copy_of {
-            Some(field) if whole => {
-                Diagnostic::new(Code::Fixed, span, format!("`{name}` is a copy and fixed"))
-                    .help(format!("to change the row: `{field} = …` or `{field} += …`"))
-            }
-            _ => Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"))
+            Some(field) => Diagnostic::new(Code::Fixed, span, format!("`{name}` is a copy and fixed"))
+                .help(format!("to change the row: `{field} = …` or `{field} += …`")),
+            None if by_let => Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"))
                 .help(format!("make it a variable: `var {name} = …`")),
+            None => Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"))
+                .note("what is posted, and what a loop runs over, does not change")
+                .help(format!("give a changed one a name of its own: `var other = {name}`")),
         };
         self.report(diagnostic);
     }
@@ -351,6 +402,16 @@ impl<'c, 'a> Body<'c, 'a> {
             self.report(
                 Diagnostic::new(Code::NotAPlace, place.span, "a list is not removed as a whole")
                     .help(format!("write `remove {name}[…]`, or `remove x for x in {name}`")),
+            );
+            return;
+        }
+        if let ExpressionKind::Name(name) = &*place.kind
+            && matches!(self.find(name).map(|binding| &binding.kind), Some(BindingKind::Value { .. }))
+        {
+            self.report(
+                Diagnostic::new(Code::NotAPlace, place.span, format!("`{name}` is no row of a list"))
+                    .note("only rows of a `state` list, or of a `var` list by a key, are removed")
+                    .help(format!("write `remove list[{name}]`, if `{name}` is the key of a row")),
             );
             return;
         }

@@ -6,6 +6,7 @@ use crate::diagnostics::{Code, Diagnostic, Span, line_of};
 use crate::module::{
     Destination, Door, Enumeration, Every, Field, List, ListKind, Output, Record, Setting, Timer, Type,
 };
+use crate::syntax::habits;
 use crate::syntax::tree::{self, File, HandlerKind, Source, StatementKind, TypeTree, Word};
 use crate::syntax::walk;
 use crate::value::Value;
@@ -209,19 +210,10 @@ impl Checker<'_> {
         if let Some(kind) = self.types.get(&name.text) {
             return kind.clone();
         }
-        let foreign = match name.text.as_str() {
-            "string" | "str" | "String" | "Text" => Some("text"),
-            "integer" | "number" | "i64" | "Int" | "u64" => Some("int"),
-            "boolean" | "Bool" => Some("bool"),
-            "float" | "double" => Some("real"),
-            _ => None,
-        };
         let message = format!("there is no type `{}`", name.text);
-        if let Some(foreign) = foreign {
-            self.report.push(
-                Diagnostic::new(Code::UnknownType, name.span, message)
-                    .help(format!("in Weft it is `{foreign}`")),
-            );
+        let here = habits::kind(&name.text).map(|here| format!("in Weft it is `{here}`"));
+        if let Some(help) = here.or_else(|| habits::other_kind(&name.text).map(Into::into)) {
+            self.report.push(Diagnostic::new(Code::UnknownType, name.span, message).help(help));
             return Type::Broken;
         }
         if self.report.is_full() {

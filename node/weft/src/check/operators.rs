@@ -46,7 +46,10 @@ impl Body<'_, '_> {
         let second = self.lower(second, Some(&hint));
         let (left_value, right_value) = if swap { (second, first) } else { (first, second) };
         let Some(joined) = self.checker.join(&left_value.kind, &right_value.kind) else {
-            self.cannot_compare(operator, &left_value.kind, &right_value.kind, span);
+            let help = self
+                .help_to_fit(&right_value.kind, &left_value.kind, right.span)
+                .or_else(|| self.help_to_fit(&left_value.kind, &right_value.kind, left.span));
+            self.cannot_compare(operator, &left_value.kind, &right_value.kind, span, help);
             return (self.broken(), None);
         };
         if joined == Type::Broken {
@@ -87,14 +90,22 @@ impl Body<'_, '_> {
         (found, sides)
     }
 
-    pub(super) fn cannot_compare(&mut self, operator: Binary, left: &Type, right: &Type, span: Span) {
+    pub(super) fn cannot_compare(
+        &mut self,
+        operator: Binary,
+        left: &Type,
+        right: &Type,
+        span: Span,
+        help: Option<String>,
+    ) {
         let (left, right) = (self.checker.name_of(left), self.checker.name_of(right));
         let message = format!("`{}` between {left} and {right}", operator.sign());
-        self.report(
-            Diagnostic::new(Code::Operator, span, message)
-                .label("both sides must be of one type")
-                .note("nothing widens but `T` to `T?`"),
-        );
+        let diagnostic =
+            Diagnostic::new(Code::Operator, span, message).label("both sides must be of one type");
+        self.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic.note("nothing widens but `T` to `T?`"),
+        });
     }
 
     pub(super) fn negate(&mut self, value: &Expression, wanted: Option<&Type>) -> Operand {

@@ -1,14 +1,15 @@
 //! Statements, and the functions, handlers and views that they make up.
 
-use super::body::{BindingKind, Body, Effect, Loop, Operand};
+use super::body::{BindingKind, Body, BodyKind, Effect, Loop, Operand};
 use super::builtins::BUILT_IN;
 use super::{Checker, Signature, optional};
 use crate::code::{Operation, TestOperation};
 use crate::diagnostics::{Code, Diagnostic, Span, line_of};
 use crate::module::{self, Destination, Door, List, ListKind, Output, SCRATCH, Type};
+use crate::syntax::habits;
 use crate::syntax::tree::{
-    Block, Exit, Expression, ExpressionKind, Field, File, Function, FunctionBody, Handler, HandlerKind,
-    LetValue, Otherwise, Query, Source, Statement, StatementKind, TypeTree, Word,
+    Binary, Block, Exit, Expression, ExpressionKind, Field, File, Function, FunctionBody, Handler,
+    HandlerKind, LetValue, Otherwise, Query, Source, Statement, StatementKind, TypeTree, Word,
 };
 use crate::value::Value;
 use std::collections::{HashMap, HashSet};
@@ -51,6 +52,7 @@ impl Checker<'_> {
             for (tree, field) in procedure.fields.iter().zip(&signature.fields) {
                 body.bind_value(&tree.name, field.kind.clone(), None);
             }
+            body.kind = BodyKind::Do;
             body.block(&procedure.body);
             body.emit(Operation::Return { value: None });
             body.finish(signature.function);
@@ -130,6 +132,7 @@ impl Checker<'_> {
         let HandlerKind::On { fields, .. } = &handler.kind else { return };
         let mut body = Body::new(self, &handler.name.text, Effect::Changes);
         body.answer = door.answer.clone();
+        body.kind = BodyKind::On;
         for (tree, field) in fields.iter().zip(&door.fields) {
             body.bind_value(&tree.name, field.kind.clone(), None);
         }
@@ -314,7 +317,9 @@ impl Body<'_, '_> {
                 let message = "`expect` stands in a test";
                 self.report(Diagnostic::new(Code::Unexpected, statement.span, message));
             }
-            StatementKind::Let { .. } | StatementKind::Broken => {}
+            // Nobody knows what it would have done: nothing is said of what is missing behind it.
+            StatementKind::Broken => return true,
+            StatementKind::Let { .. } => {}
         }
         false
     }
@@ -400,7 +405,11 @@ impl Body<'_, '_> {
                 let message = format!("`{}` gives nothing", self.name);
                 let diagnostic =
                     Diagnostic::new(Code::Return, value.span, message).label(format!("this is {kind}"));
-                self.report(diagnostic.help(format!("write `-> {kind}` before its `{{`, if it is an `on`")));
+                self.report(match self.kind {
+                    BodyKind::On => diagnostic.help(format!("write `-> {kind}` before its `{{`")),
+                    BodyKind::Do => diagnostic.help("what gives a value is a `fn`; a `do` only changes"),
+                    BodyKind::Other => diagnostic.help("write `return` alone"),
+                });
             }
         }
     }
@@ -435,7 +444,15 @@ impl Body<'_, '_> {
                     if self.checker.report.is_full() {
                         return;
                     }
-                    let there: Vec<String> = self.checker.procedures.keys().cloned().collect();
+                    if let (Some(instead), false) =
+                        (habits::function(name), self.checker.lost.contains(name.as_str()))
+                    {
+                        let message = format!("there is no `{name}` in Weft");
+                        self.report(Diagnostic::new(Code::Foreign, callee.span, message).help(instead));
+                        return;
+                    }
+                    let mut there: Vec<String> = self.checker.procedures.keys().cloned().collect();
+                    there.sort();
                     let message = format!("there is no `do {name}`");
                     self.checker.unknown(Code::UnknownAction, &word, message, there, true);
                     return;
@@ -444,11 +461,15 @@ impl Body<'_, '_> {
         }
         let found = self.lower(place, None);
         if found.kind != Type::Broken {
-            self.report(
-                Diagnostic::new(Code::NoEffect, place.span, "this does nothing")
-                    .label("a value that nobody takes")
-                    .help("give it a name with `let`, or leave it out"),
-            );
+            let diagnostic = Diagnostic::new(Code::NoEffect, place.span, "this does nothing")
+                .label("a value that nobody takes");
+            self.report(match &*place.kind {
+                ExpressionKind::Binary(Binary::Equal, left, right) => {
+                    let (left, right) = (self.short(left.span), self.short(right.span));
+                    diagnostic.help(format!("to assign, write `{left} = {right}`"))
+                }
+                _ => diagnostic.help("give it a name with `let`, or leave it out"),
+            });
         }
     }
 
@@ -485,6 +506,7 @@ impl Body<'_, '_> {
         self.bind_operand(name, &operand, fixed, slot);
         if let Some(binding) = self.scope.last_mut() {
             binding.copy_of = copy_of;
+            binding.by_let = fixed;
         }
         self.release(slot.saturating_add(1));
     }

@@ -1,10 +1,11 @@
 //! Declarations. A broken one is skipped to the next line at the file's own level that begins with a declaring word.
 
+use super::habits;
 use super::lexer::{Kind, Token};
 use super::parser::{Broken, Parsed, Parser, RESERVED};
 use super::tree::*;
 use super::{DECLARATIONS_MAX, INDEXES_MAX, MEMBERS_MAX};
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, Span, suggest};
 
 const DECLARING: &[&str] = &[
     "use",
@@ -32,7 +33,7 @@ impl Parser<'_> {
             self.advance();
             let _ = self.need_name("the library's name");
         } else if self.take_word("app") {
-            match self.need_name("the app's name") {
+            match self.new_name("the app's name") {
                 Ok(name) => file.name = name.text,
                 Err(Broken) => self.skip_declaration(),
             }
@@ -45,7 +46,7 @@ impl Parser<'_> {
                 self.skip_declaration();
             }
         }
-        while self.peek().kind != Kind::End {
+        while self.peek().kind != Kind::End && !self.gives_up() {
             while self.take_sign(";") {}
             if self.peek().kind == Kind::End {
                 break;
@@ -54,8 +55,14 @@ impl Parser<'_> {
                 && !matches!(self.tokens[self.at - usize::from(self.at > 0)].kind, Kind::Sign(";"))
                 && self.at > 0
             {
-                self.same_line();
+                self.behind_declaration();
+                if !self.at_declaration() {
+                    self.skip_declaration();
+                    continue;
+                }
             }
+            self.suspect = None;
+            self.indentation = 0;
             declarations += 1;
             if self.bounded(declarations, DECLARATIONS_MAX, "declarations in one file").is_err() {
                 break;
@@ -68,7 +75,33 @@ impl Parser<'_> {
                 self.note_lost(start, &mut file);
             }
         }
+        file.lost.append(&mut self.lost);
         file
+    }
+
+    /// Says what is wrong with something behind a declaration, on its line.
+    fn behind_declaration(&mut self) {
+        let token = self.peek();
+        let text = self.text_of(token.span);
+        if matches!(token.kind, Kind::Name) && ["where", "order", "group", "take", "for"].contains(&text) {
+            self.report.push(
+                Diagnostic::new(Code::Unexpected, token.span, format!("`{text}` belongs to a query"))
+                    .help("a query stands in brackets: `[x for x in list where … order by … take …]`"),
+            );
+        } else if self.is_sign("{") {
+            self.report.push(
+                Diagnostic::new(Code::Unexpected, token.span, "the declaration ended before this `{`")
+                    .note("behind `=` stands one value; statements stand in `{ }`, and then there is no `=`"),
+            );
+        } else if let Some(habit) = self.habit() {
+            self.report.push(habit);
+        } else if token.kind != Kind::Bad {
+            let message = format!("the declaration ended before {}", self.found());
+            self.report.push(
+                Diagnostic::new(Code::SameLine, token.span, message)
+                    .help("each declaration begins on a line of its own"),
+            );
+        }
     }
 
     /// Remembers what a declaration that was reported would have declared.
@@ -95,13 +128,14 @@ impl Parser<'_> {
 
     pub(super) fn skip_declaration(&mut self) {
         self.inside = 0;
-        let mut open = 0u32;
+        let (begins, mut open) = (self.at, 0u32);
         loop {
             let token = self.peek();
             match token.kind {
                 Kind::End => return,
                 Kind::Sign("{") => open += 1,
                 Kind::Sign("}") => open = open.saturating_sub(1),
+                Kind::Name | Kind::Type if open == 0 && self.at > begins && self.begins_line(token) => return,
                 // A declaring word at the very beginning of a line ends whatever brace was left open.
                 _ if token.after_line && self.at_declaration() && (open == 0 || self.begins_line(token)) => {
                     return;
@@ -173,12 +207,14 @@ impl Parser<'_> {
                     self.not_yet(transient, "a `transient output`");
                     self.skip_unsupported();
                 } else {
-                    return self.unexpected("`state` or `output`");
+                    return self.unexpected_with("`state` or `output`", |diagnostic| {
+                        diagnostic.help("what is transient is a `transient state`, or a `transient output`")
+                    });
                 }
             }
             "output" => {
                 self.advance();
-                let name = self.need_name("the name of the output")?;
+                let name = self.new_name("the name of the output")?;
                 let fields = self.fields()?;
                 let app = if self.is_word("for") && !self.line_ends() {
                     self.advance();
@@ -192,7 +228,9 @@ impl Parser<'_> {
                 self.advance();
                 let token = self.peek();
                 if token.kind != Kind::Duration {
-                    return self.unexpected("a duration: `every 5 min { … }`");
+                    return self.unexpected_with("a duration", |diagnostic| {
+                        diagnostic.help("write `every 5 min { … }`; units are `ms`, `s`, `min`, `h` and `d`")
+                    });
                 }
                 self.advance();
                 let period = (self.duration(token.span, self.text_of(token.span)), token.span);
@@ -202,7 +240,7 @@ impl Parser<'_> {
             "on" => self.on(file)?,
             "do" => {
                 self.advance();
-                let name = self.need_name("the name of the procedure")?;
+                let name = self.new_name("the name of the procedure")?;
                 let fields = self.fields()?;
                 let body = self.block()?;
                 file.procedures.push(Procedure { name, fields, body });
@@ -223,17 +261,47 @@ impl Parser<'_> {
             }
             _ => {
                 if start.kind != Kind::Bad {
-                    let message = format!("expected a declaration, found {}", self.found());
-                    self.report.push(
-                        Diagnostic::new(Code::Unexpected, start.span, message)
-                            .note("declarations begin with enum, record, setting, state, output, on, every, do, fn, view or test"),
-                    );
+                    let diagnostic = self.no_declaration(word);
+                    self.report.push(diagnostic);
                 }
                 self.advance();
                 return Err(Broken);
             }
         }
         Ok(())
+    }
+
+    /// What is said of something that begins no declaration.
+    fn no_declaration(&self, word: &str) -> Diagnostic {
+        let span = self.peek().span;
+        if self.is_sign("}") {
+            return Diagnostic::new(Code::Unexpected, span, "this `}` closes nothing")
+                .note("all that was open before it is closed already");
+        }
+        if let Some(instead) = habits::declaration(word) {
+            let is_statement = RESERVED.contains(&word) || habits::is_verb(word);
+            let message = if is_statement {
+                format!("`{word}` is a statement, and stands outside of all")
+            } else {
+                format!("no declaration begins with `{word}` in Weft")
+            };
+            return Diagnostic::new(Code::Foreign, span, message).help(instead);
+        }
+        let message = format!("expected a declaration, found {}", self.found());
+        let diagnostic = Diagnostic::new(Code::Unexpected, span, message);
+        let next = self.peek_after().kind;
+        let near = suggest(word, DECLARING.iter().copied()).filter(|_| !word.is_empty());
+        match near {
+            Some(near) if matches!(next, Kind::Name | Kind::Type | Kind::Text | Kind::Duration) => {
+                diagnostic.help(format!("did you mean `{near}`?"))
+            }
+            _ if matches!(next, Kind::Sign("=" | "+=" | "-=" | "*=" | "(" | "." | "[")) => {
+                diagnostic.note("statements stand in the `{ }` of an `on`, `do`, `fn`, `view` or `test`")
+            }
+            _ => diagnostic.note(
+                "declarations begin with enum, record, setting, state, output, on, every, do, fn, view or test",
+            ),
+        }
     }
 
     fn test(&mut self) -> Parsed<Test> {
@@ -271,78 +339,165 @@ impl Parser<'_> {
     pub(super) fn enumeration(&mut self) -> Parsed<Enum> {
         let name = self.need_type_name("the name of the enum")?;
         self.was();
-        self.need_sign("{")?;
-        let mut cases = Vec::new();
+        let open = self.need_sign("{")?;
+        let (mut cases, mut said) = (Vec::new(), false);
         while !self.is_sign("}") {
             self.bounded(cases.len(), MEMBERS_MAX, "cases")?;
-            cases.push(self.need_name("a case")?);
+            cases.push(self.new_name("a case")?);
             self.was();
-            if !self.take_sign(",") {
+            if self.is_sign("(") || self.is_sign("=") || self.is_sign(":") {
+                return self.unexpected_with("`,` or `}`", |diagnostic| {
+                    diagnostic.help("a case is a name alone; what goes with it are fields of a record, `T?`")
+                });
+            }
+            if !self.comma("}", &mut said) {
                 break;
             }
         }
-        self.need_sign("}")?;
+        self.need_close(open, "}", "`,` or `}`")?;
         Ok(Enum { name, cases })
     }
 
     pub(super) fn record(&mut self) -> Parsed<Record> {
         let name = self.need_type_name("the name of the record")?;
         self.was();
-        self.need_sign("{")?;
-        let fields = self.field_list("}")?;
+        let open = self.need_sign("{")?;
+        let fields = self.field_list(open, "}")?;
         Ok(Record { name, fields })
     }
 
     pub(super) fn fields(&mut self) -> Parsed<Vec<Field>> {
-        self.need_sign("(")?;
+        if !self.is_sign("(") {
+            return self.unexpected_with("`(`", |diagnostic| {
+                diagnostic.help("fields stand in brackets behind the name, none as `()`")
+            });
+        }
+        let open = self.advance().span;
         self.inside += 1;
-        let fields = self.field_list(")");
+        let fields = self.field_list(open, ")");
         self.inside = self.inside.saturating_sub(1);
         fields
     }
 
-    pub(super) fn field_list(&mut self, close: &str) -> Parsed<Vec<Field>> {
-        let mut fields = Vec::new();
+    pub(super) fn field_list(&mut self, open: Span, close: &str) -> Parsed<Vec<Field>> {
+        let (mut fields, mut said) = (Vec::new(), false);
         while !self.is_sign(close) {
             self.bounded(fields.len(), MEMBERS_MAX, "fields")?;
             let field = self.field("the name of a field")?;
             fields.push(field);
-            if !self.take_sign(",") {
+            if !self.comma(close, &mut said) {
                 break;
             }
         }
-        if !self.is_sign(close) {
-            return self.unexpected(&format!("`,` or `{close}`"));
-        }
-        self.advance();
+        self.need_close(open, close, &format!("`,` or `{close}`"))?;
         Ok(fields)
     }
 
+    /// Takes the comma between two; one that is missing is reported the first time, and then taken for granted.
+    fn comma(&mut self, close: &str, said: &mut bool) -> bool {
+        if self.take_sign(",") {
+            return true;
+        }
+        let token = self.peek();
+        let semicolon = self.is_sign(";");
+        let begins_next = matches!(token.kind, Kind::Name | Kind::Type) && !self.declaration_at_margin();
+        if !semicolon && !begins_next {
+            return false;
+        }
+        if !std::mem::replace(said, true) {
+            let before = self.before();
+            let end = Span { start: before.end.saturating_sub(1), end: before.end };
+            let span = if semicolon { token.span } else { end };
+            self.report.push(
+                Diagnostic::new(Code::Unexpected, span, "a comma is missing")
+                    .label("here")
+                    .help("fields and cases are separated with `,`, on lines of their own, too"),
+            );
+        }
+        if semicolon {
+            self.advance();
+        }
+        !self.is_sign(close)
+    }
+
+    /// Whether a declaration begins at the very beginning of a line here.
+    fn declaration_at_margin(&self) -> bool {
+        let token = self.peek();
+        token.after_line && self.begins_line(token) && self.at_declaration()
+    }
+
     fn field(&mut self, what: &str) -> Parsed<Field> {
-        let name = self.need_name(what)?;
+        let name = self.new_name(what)?;
         self.was();
-        self.need_sign(":")?;
+        self.need_colon(&name)?;
         let kind = self.type_tree()?;
         let default = if self.take_sign("=") { Some(self.expression()?) } else { None };
         Ok(Field { name, kind, default })
+    }
+
+    /// The `:` between a name and its type.
+    fn need_colon(&mut self, name: &Word) -> Parsed<()> {
+        if self.take_sign(":") {
+            return Ok(());
+        }
+        let next = self.text_of(self.peek().span).to_owned();
+        let text = &name.text;
+        let help = if self.peek().kind == Kind::Name && habits::kind(text).is_some() | is_type(text) {
+            let kind = habits::kind(text).unwrap_or(text);
+            format!("the name comes first: `{next}: {kind}`")
+        } else if matches!(self.peek().kind, Kind::Name | Kind::Type) && !self.peek().after_line {
+            format!("write `{text}: {next}`")
+        } else {
+            let example = match self.peek_after().kind {
+                Kind::Text => "text",
+                Kind::Real => "real",
+                Kind::Duration => "duration",
+                Kind::Sign("[") => "list of int",
+                _ => "int",
+            };
+            format!("a name has a type: `{text}: {example}`")
+        };
+        self.unexpected_with("`:`", |diagnostic| diagnostic.help(help))
     }
 
     pub(crate) fn type_tree(&mut self) -> Parsed<TypeTree> {
         let start = self.peek().span;
         if self.is_word("list") {
             self.advance();
-            self.need_word("of")?;
+            if !self.take_word("of") {
+                return self.unexpected_with("`of`", |diagnostic| diagnostic.help("write `list of int`"));
+            }
             let element = self.deeper(|parser| parser.type_tree())?;
             return Ok(TypeTree::List { element: Box::new(element), span: start.to(self.before()) });
         }
         let token = self.peek();
         if !matches!(token.kind, Kind::Name | Kind::Type) || RESERVED.contains(&self.text_of(token.span)) {
-            return self.unexpected("a type");
+            return self.expected("a type", |diagnostic| match token.kind {
+                Kind::Sign("[") => diagnostic.help("write `list of int`"),
+                Kind::Sign("{") => {
+                    diagnostic.help("declare a `record` with these fields, and write its name")
+                }
+                Kind::Sign("?") => diagnostic.help("`?` stands behind the type: `int?`"),
+                _ => diagnostic,
+            });
         }
         self.advance();
         let name = Word { text: self.text_of(token.span).into(), span: token.span };
         if self.is_sign(".") {
             self.not_yet(name.span, "a type of a library");
+            return Err(Broken);
+        }
+        if self.is_sign("[") || self.is_sign("<") {
+            let inner = if self.is_sign("[") {
+                self.text_of(name.span)
+            } else {
+                self.text_of(self.peek_after().span)
+            };
+            let message = format!("a type has no `{}`", self.text_of(self.peek().span));
+            self.report.push(
+                Diagnostic::new(Code::Foreign, self.peek().span, message)
+                    .help(format!("a list is `list of {inner}`, what may be none `{inner}?`")),
+            );
             return Err(Broken);
         }
         Ok(TypeTree::Named { name, optional: self.take_sign("?") })
@@ -378,9 +533,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn state(&mut self, transient: bool) -> Parsed<State> {
-        let name = self.need_name("the name of the state")?;
+        let name = self.new_name("the name of the state")?;
         self.was();
-        self.need_sign(":")?;
+        self.need_colon(&name)?;
         let kind = self.keyed_or_type()?;
         let initial = if self.take_sign("=") { Some(self.expression()?) } else { None };
         Ok(State { transient, name, kind, initial })
@@ -390,7 +545,7 @@ impl Parser<'_> {
         self.advance();
         let follows_name = self.peek_after().kind == Kind::Name;
         if follows_name && self.take_word("timer") {
-            let name = self.need_name("the name of the timer")?;
+            let name = self.new_name("the name of the timer")?;
             let fields = self.fields()?;
             let body = self.block()?;
             file.handlers.push(Handler { name, kind: HandlerKind::Timer { fields }, body });
@@ -418,7 +573,7 @@ impl Parser<'_> {
             file.handlers.push(Handler { name, kind, body });
             return Ok(());
         }
-        let name = self.need_name("the name of the input")?;
+        let name = self.new_name("the name of the input")?;
         let fields = self.fields()?;
         let mut source = Source::Outside { by: None };
         if self.take_word("by") {
@@ -429,6 +584,12 @@ impl Parser<'_> {
             source = Source::Peer { peer, of };
         }
         let answer = self.answer()?;
+        if self.is_sign("=") {
+            return self.unexpected_with("`{`", |diagnostic| {
+                diagnostic
+                    .help("an `on` has a body: `on name(…) -> int { return … }`; what only reads is a `view`")
+            });
+        }
         let body = self.block()?;
         file.handlers.push(Handler { name, kind: HandlerKind::On { fields, source, answer }, body });
         Ok(())
@@ -445,7 +606,18 @@ impl Parser<'_> {
             );
             return Ok(Some(kind));
         }
-        if self.take_sign("->") { Ok(Some(self.type_tree()?)) } else { Ok(None) }
+        if self.take_sign("->") {
+            return Ok(Some(self.type_tree()?));
+        }
+        if (self.is_word("returns") || self.is_sign("=>")) && !self.peek().after_line {
+            let span = self.advance().span;
+            self.report.push(
+                Diagnostic::new(Code::AnswerArrow, span, "an answer's type is written with an arrow")
+                    .help("write `-> int`"),
+            );
+            return Ok(Some(self.type_tree()?));
+        }
+        Ok(None)
     }
 
     pub(super) fn blanks(&mut self) -> Parsed<Vec<Option<Word>>> {
@@ -467,7 +639,7 @@ impl Parser<'_> {
 
     pub(super) fn function(&mut self, is_view: bool) -> Parsed<Function> {
         let name =
-            self.need_name(if is_view { "the name of the view" } else { "the name of the function" })?;
+            self.new_name(if is_view { "the name of the view" } else { "the name of the function" })?;
         let fields = if self.is_sign("(") { self.fields()? } else { Vec::new() };
         let by = if self.take_word("by") { Some(self.need_name("a name for who asks")?) } else { None };
         let answer = self.answer()?;
@@ -477,8 +649,19 @@ impl Parser<'_> {
         } else if self.is_sign("{") {
             FunctionBody::Block(self.block()?)
         } else {
-            return self.unexpected("`=` or `{`");
+            let word = if is_view { "view" } else { "fn" };
+            return self.unexpected_with("`=` or `{`", |diagnostic| {
+                diagnostic
+                    .help(format!("write `{word} name(…) = value`, or `{word} name(…) -> type {{ … }}`"))
+            });
         };
         Ok(Function { name, is_view, fields, by, answer, body })
     }
+}
+
+fn is_type(word: &str) -> bool {
+    matches!(
+        word,
+        "bool" | "int" | "real" | "text" | "bytes" | "time" | "duration" | "node" | "endpoint" | "list"
+    )
 }

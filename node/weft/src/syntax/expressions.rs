@@ -1,5 +1,6 @@
 //! Expressions and queries, by precedence climbing: one level of the stack for each level of nesting.
 
+use super::habits;
 use super::lexer::{self, Kind};
 use super::parser::{Broken, Parsed, Parser, RESERVED};
 use super::tree::*;
@@ -21,6 +22,14 @@ const OPERATORS: &[(&str, Binary)] = &[
     ("*", Binary::Multiply),
     ("/", Binary::Divide),
     ("%", Binary::Remainder),
+    // As other languages write them: reported, and taken as what they are here.
+    ("||", Binary::Or),
+    ("&&", Binary::And),
+    ("===", Binary::Equal),
+    ("=", Binary::Equal),
+    ("!==", Binary::NotEqual),
+    ("<>", Binary::NotEqual),
+    ("=<", Binary::LessEqual),
 ];
 const COMPARISON: u8 = 4;
 const NEGATION: u8 = 3;
@@ -47,9 +56,17 @@ impl Parser<'_> {
         let start = self.peek().span;
         if self.take_word("if") {
             let condition = self.condition()?;
-            self.need_word("then")?;
+            if !self.take_word("then") {
+                return self.unexpected_with("`then`", |diagnostic| {
+                    diagnostic.help("a choice between values is `if … then … else …`")
+                });
+            }
             let then = self.condition()?;
-            self.need_word("else")?;
+            if !self.take_word("else") {
+                return self.unexpected_with("`else`", |diagnostic| {
+                    diagnostic.help("a choice gives a value in both cases: `if … then … else …`")
+                });
+            }
             let otherwise = self.expression()?;
             let below = condition.height.max(then.height).max(otherwise.height);
             let span = start.to(otherwise.span);
@@ -98,7 +115,10 @@ impl Parser<'_> {
 
     fn climb(&mut self, least: u8) -> Parsed<Expression> {
         let start = self.peek().span;
-        let mut left = if least <= NEGATION && self.is_word("not") {
+        let left = if least <= NEGATION && (self.is_word("not") || self.is_sign("!")) {
+            if self.is_sign("!") {
+                self.foreign(start, "there is no `!` in Weft", "write `not`");
+            }
             self.advance();
             let value = self.deeper(|parser| parser.climb(NEGATION))?;
             let (span, below) = (start.to(value.span), value.height);
@@ -106,9 +126,19 @@ impl Parser<'_> {
         } else {
             self.prefix()?
         };
+        self.climb_on(start, left, least)
+    }
+
+    /// What goes on behind a value.
+    pub(super) fn climb_on(&mut self, start: Span, left: Expression, least: u8) -> Parsed<Expression> {
+        let mut left = left;
         loop {
             if least <= COMPARISON && !self.line_ends() && (self.is_word("in") || self.is_word("is")) {
                 left = self.in_or_is(left)?;
+                continue;
+            }
+            if least <= COMPARISON && self.is_word("not") && !self.line_ends() {
+                left = self.not_in(left)?;
                 continue;
             }
             let Some(operator) = self.operator() else { return Ok(left) };
@@ -116,28 +146,105 @@ impl Parser<'_> {
             if strength < least {
                 return Ok(left);
             }
+            self.foreign_operator(operator);
             self.advance();
             let right = self.deeper(|parser| parser.climb(strength + 1))?;
-            let (span, below) = (left.span.to(right.span), left.height.max(right.height));
+            let (span, below) = (start.to(right.span), left.height.max(right.height));
             left = self.make(ExpressionKind::Binary(operator, left, right), span, below)?;
             if strength == COMPARISON && self.operator().is_some_and(|next| next.strength() == COMPARISON) {
-                return self.unexpected("`and` or `or`: comparisons do not chain");
+                return self.chained(&left);
             }
         }
     }
 
+    /// `a < b < c`
+    fn chained(&mut self, left: &Expression) -> Parsed<Expression> {
+        let span = self.peek().span;
+        let mut help = "write `a < b and b < c`".to_owned();
+        if let ExpressionKind::Binary(_, _, middle) = &*left.kind {
+            let (first, middle) = (self.text_of(left.span), self.text_of(middle.span));
+            if first.len() <= 40 && !first.contains('\n') {
+                help = format!("write `{first} and {middle} {} …`", self.text_of(span));
+            }
+        }
+        self.report.push(
+            Diagnostic::new(Code::Unexpected, span, "comparisons do not chain")
+                .label("expected `and` or `or`")
+                .help(help),
+        );
+        Err(Broken)
+    }
+
+    /// Reports an operator as another language writes it; it goes on as what it is here.
+    fn foreign_operator(&mut self, operator: Binary) {
+        let span = self.peek().span;
+        match self.text_of(span) {
+            "=" => self.report.push(
+                Diagnostic::new(Code::Unexpected, span, "`=` assigns, and gives no value")
+                    .help("to compare, write `==`"),
+            ),
+            text if text != operator.sign() => {
+                let message = format!("there is no `{text}` in Weft");
+                self.foreign(span, &message, format!("write `{}`", operator.sign()));
+            }
+            _ => {}
+        }
+    }
+
+    /// `a not in list`, which is `not a in list` here.
+    fn not_in(&mut self, value: Expression) -> Parsed<Expression> {
+        let span = self.peek().span;
+        if self.text_of(self.peek_after().span) != "in" {
+            return self.unexpected("an operator");
+        }
+        self.advance();
+        let text = self.short_text(value.span);
+        self.foreign(span, "`not` stands before what it turns round", format!("write `not {text} in …`"));
+        let value = self.in_or_is(value)?;
+        let (span, below) = (value.span, value.height);
+        self.make(ExpressionKind::Not(value), span, below)
+    }
+
     fn in_or_is(&mut self, value: Expression) -> Parsed<Expression> {
         if self.take_word("is") {
+            if let Some(compared) = self.is_none(&value) {
+                return compared;
+            }
             let name = self.need_name("a name for what is there")?;
             let (span, below) = (value.span.to(name.span), value.height);
             return self.make(ExpressionKind::Is { value, name }, span, below);
         }
         self.advance();
         let list = self.sum()?;
-        let upto = if self.take_sign("..") { Some(self.sum()?) } else { None };
+        let upto = if self.take_range() { Some(self.sum()?) } else { None };
         let below = value.height.max(list.height).max(upto.as_ref().map_or(0, |upto| upto.height));
         let span = value.span.to(self.before());
         self.make(ExpressionKind::In { value, list, upto }, span, below)
+    }
+
+    /// `is none`, `is not none`, `is true`: comparisons elsewhere.
+    fn is_none(&mut self, value: &Expression) -> Option<Parsed<Expression>> {
+        let start = self.before();
+        let negated = self.is_word("not");
+        let constant = if negated { self.peek_after() } else { self.peek() };
+        let text = self.text_of(constant.span);
+        if !["none", "true", "false", "null", "nil"].contains(&text) || constant.kind != Kind::Name {
+            return None;
+        }
+        let span = start.to(constant.span);
+        let shown = self.short_text(value.span);
+        let sign = if negated { "!=" } else { "==" };
+        let right = if matches!(text, "null" | "nil") { "none" } else { text };
+        self.report.push(
+            Diagnostic::new(Code::Unexpected, span, "`is` gives what is there a name, and compares nothing")
+                .help(format!("write `{shown} {sign} {right}`")),
+        );
+        if negated {
+            self.advance();
+        }
+        self.advance();
+        // Said: a condition that nothing more is said about.
+        Some(self.make(ExpressionKind::Broken, value.span.to(self.before()), value.height))
     }
 
     fn prefix(&mut self) -> Parsed<Expression> {
@@ -159,9 +266,9 @@ impl Parser<'_> {
                 let (span, below) = (start.to(field.span), place.height);
                 place = self.make(ExpressionKind::Field(place, field), span, below)?;
             } else if self.is_sign("[") {
-                self.advance();
+                let open = self.advance().span;
                 self.inside += 1;
-                let keys = self.expressions("]");
+                let keys = self.expressions(open, "]");
                 self.inside = self.inside.saturating_sub(1);
                 let keys = keys?;
                 if keys.is_empty() {
@@ -196,46 +303,69 @@ impl Parser<'_> {
     }
 
     /// Expressions with commas, up to and with `close`.
-    fn expressions(&mut self, close: &str) -> Parsed<Vec<Expression>> {
+    fn expressions(&mut self, open: Span, close: &str) -> Parsed<Vec<Expression>> {
         let mut list = Vec::new();
         while !self.is_sign(close) {
+            self.argument_name()?;
             list.push(self.expression()?);
             if !self.take_sign(",") {
                 break;
             }
         }
-        if !self.is_sign(close) {
-            return self.unexpected(&format!("`,` or `{close}`"));
-        }
-        self.advance();
+        self.need_close(open, close, &format!("`,` or `{close}`"))?;
         Ok(list)
     }
 
     fn arguments(&mut self) -> Parsed<(Vec<Expression>, Option<Query>)> {
-        self.need_sign("(")?;
+        let open = self.need_sign("(")?;
         self.inside += 1;
-        let read = self.arguments_inside(")");
+        let read = self.arguments_inside(open, ")");
         self.inside = self.inside.saturating_sub(1);
         read
     }
 
-    fn arguments_inside(&mut self, close: &str) -> Parsed<(Vec<Expression>, Option<Query>)> {
+    fn arguments_inside(&mut self, open: Span, close: &str) -> Parsed<(Vec<Expression>, Option<Query>)> {
         if self.take_sign(close) {
             return Ok((Vec::new(), None));
         }
+        self.argument_name()?;
         let first = self.expression()?;
         if self.is_word("for") {
             let query = self.query()?;
-            self.need_sign(close)?;
+            self.need_close(open, close, &format!("`{close}`"))?;
             return Ok((vec![first], Some(query)));
         }
         let mut list = vec![first];
         if self.take_sign(",") {
-            list.extend(self.expressions(close)?);
-        } else if !self.take_sign(close) {
-            return self.unexpected(&format!("`,`, `for` or `{close}`"));
+            list.extend(self.expressions(open, close)?);
+            return Ok((list, None));
         }
+        if self.is_word("where") || self.is_word("order") || self.is_word("take") {
+            let (word, list) = (self.text_of(self.peek().span).to_owned(), self.text_of(list[0].span));
+            let list = if list.len() <= 40 && !list.contains('\n') { list } else { "list" };
+            let help = format!("write `x for x in {list} {word} …`");
+            return self.unexpected_with("`for`", |diagnostic| {
+                diagnostic.note("a query gives each element a name").help(help)
+            });
+        }
+        self.need_close(open, close, &format!("`,`, `for` or `{close}`"))?;
         Ok((list, None))
+    }
+
+    /// `f(name: value)`, `f(name = value)`
+    fn argument_name(&mut self) -> Parsed<()> {
+        let after = self.peek_after().kind;
+        if self.peek().kind != Kind::Name || !matches!(after, Kind::Sign(":" | "=")) {
+            return Ok(());
+        }
+        let span = self.advance().span.to(self.peek().span);
+        self.advance();
+        self.report.push(
+            Diagnostic::new(Code::Unexpected, span, "arguments have no names")
+                .note("they stand in the order of the fields; in a record, `R { name: value }`, they have names")
+                .help("leave the name out"),
+        );
+        Ok(())
     }
 
     pub(crate) fn plain_arguments(&mut self) -> Parsed<Vec<Expression>> {
@@ -262,6 +392,15 @@ impl Parser<'_> {
             Kind::Sign("(") => return self.parenthesis(),
             Kind::Sign(".") => {
                 self.advance();
+                if self.peek().kind == Kind::Int {
+                    let digits = self.text_of(self.peek().span);
+                    let span = token.span.to(self.peek().span);
+                    self.report.push(
+                        Diagnostic::new(Code::BadNumber, span, "a `real` has digits before its point")
+                            .help(format!("write `0.{digits}`")),
+                    );
+                    return Err(Broken);
+                }
                 let case = self.need_name("a case")?;
                 return self.make(ExpressionKind::Case(case.text), token.span.to(case.span), 0);
             }
@@ -271,14 +410,47 @@ impl Parser<'_> {
                 "now" => ExpressionKind::Now,
                 "me" => ExpressionKind::Me,
                 _ if RESERVED.contains(&text) || self.declaration_begins() => {
-                    return self.unexpected("a value");
+                    return self.no_value();
                 }
                 _ => ExpressionKind::Name(text.into()),
             },
-            _ => return self.unexpected("a value"),
+            _ => return self.no_value(),
         };
         self.advance();
         self.make(kind, token.span, 0)
+    }
+
+    /// Says that a value was expected, and what people mean who write this instead.
+    fn no_value(&mut self) -> Parsed<Expression> {
+        let token = self.peek();
+        let before = self.text_of(self.before());
+        let text = if token.kind == Kind::End { "" } else { self.text_of(token.span) };
+        let (expected, help) = match text {
+            _ if token.after_line && self.inside == 0 => {
+                ("a value", format!("something is missing behind `{before}`"))
+            }
+            "return" | "refuse" | "break" | "continue" => (
+                "a value",
+                "a way out is a statement of its own, or stands behind the `else` of a `let`".into(),
+            ),
+            "let" | "var" => ("a value", "`let` and `var` begin a statement of their own".into()),
+            "if" => (
+                "a value",
+                "in the middle of an expression a choice stands in brackets: `(if … then … else …)`".into(),
+            ),
+            "for" => ("a value", "what is wanted of each comes first: `[x.field for x in list]`".into()),
+            "where" => ("a value", "give each element a name: `x for x in list where …`".into()),
+            "else" => {
+                ("a value", "an `else` stands behind the value that may be none, or behind an `if`".into())
+            }
+            "+" => ("a value", "there is no `+` before a value".into()),
+            "=" if before == "=" => ("a value", "to compare, write `==` without a space".into()),
+            "*" if before == "*" => ("a value", "there is no power: multiply".into()),
+            "}" => ("a value", format!("something is missing behind `{before}`")),
+            _ => return self.unexpected("a value"),
+        };
+        let help = if before.len() > 40 { "something is missing before this".to_owned() } else { help };
+        self.expected(expected, |diagnostic| diagnostic.help(help))
     }
 
     fn number(&mut self, span: Span, text: &str) -> i64 {
@@ -322,7 +494,7 @@ impl Parser<'_> {
         let value = self.expression();
         self.inside = self.inside.saturating_sub(1);
         let mut value = value?;
-        let end = self.need_sign(")")?;
+        let end = self.need_close(start, ")", "`)`")?;
         value.span = start.to(end);
         Ok(value)
     }
@@ -330,7 +502,7 @@ impl Parser<'_> {
     fn list_expression(&mut self) -> Parsed<Expression> {
         let start = self.advance().span;
         self.inside += 1;
-        let read = self.arguments_inside("]");
+        let read = self.arguments_inside(start, "]");
         self.inside = self.inside.saturating_sub(1);
         let (mut values, query) = read?;
         let below = values.iter().map(|one| one.height).max().unwrap_or(0);
@@ -353,19 +525,39 @@ impl Parser<'_> {
             self.advance();
             name = Some(Word { text: self.text_of(token.span).into(), span: token.span });
             if !self.is_sign("{") {
-                return self.unexpected("`{` and the record's fields");
+                return self.type_as_value(token.span);
             }
         }
-        self.need_sign("{")?;
+        let open = self.need_sign("{")?;
         let mut items = Vec::new();
         let mut below = 0;
         while !self.is_sign("}") {
             self.bounded(items.len(), MEMBERS_MAX, "fields")?;
             let place = self.place()?;
+            if let (ExpressionKind::Text(_), true) = (&*place.kind, self.is_sign(":")) {
+                let name = self.text_of(place.span).trim_matches('"');
+                let name = if name.len() <= 40 { name } else { "name" };
+                self.report.push(
+                    Diagnostic::new(Code::Unexpected, place.span, "a field's name stands without quotes")
+                        .help(format!("write `{name}: …`")),
+                );
+                return Err(Broken);
+            }
             let item = match (&*place.kind, self.is_sign(":")) {
                 (ExpressionKind::Name(field), true) => {
                     let field = Word { text: field.clone(), span: place.span };
                     self.advance();
+                    let value = self.expression()?;
+                    below = below.max(value.height);
+                    Item::Named(field, value)
+                }
+                (ExpressionKind::Name(field), false) if self.is_sign("=") => {
+                    let field = Word { text: field.clone(), span: place.span };
+                    let span = self.advance().span;
+                    self.report.push(
+                        Diagnostic::new(Code::Unexpected, span, "a field is given its value with `:`")
+                            .help(format!("write `{}: …`", field.text)),
+                    );
                     let value = self.expression()?;
                     below = below.max(value.height);
                     Item::Named(field, value)
@@ -380,11 +572,37 @@ impl Parser<'_> {
                 break;
             }
         }
-        if !self.is_sign("}") {
-            return self.unexpected("`,` or `}`");
-        }
-        let end = self.advance().span;
+        let end = self.need_close(open, "}", "`,` or `}`")?;
         self.make(ExpressionKind::Record { name, items }, token.span.to(end), below)
+    }
+
+    /// A type's name where a value is wanted: a case or a record as other languages write them.
+    fn type_as_value(&mut self, name: Span) -> Parsed<Expression> {
+        let owner = self.text_of(name).to_owned();
+        if (self.is_sign(".") || self.is_sign("::")) && self.peek_after().kind == Kind::Name {
+            self.advance();
+            let case = self.advance().span;
+            let case_name = self.text_of(case).to_owned();
+            self.report.push(
+                Diagnostic::new(Code::CaseWithoutDot, name.to(case), "a case stands without its enum")
+                    .note(format!("that it is of `{owner}` is told by what is expected here"))
+                    .help(format!("write `.{case_name}`")),
+            );
+            return self.make(ExpressionKind::Case(case_name), name.to(case), 0);
+        }
+        let diagnostic = if self.is_sign("(") {
+            let message = format!("`{owner}` is a type, and is not called");
+            Diagnostic::new(Code::Unexpected, name, message)
+                .help(format!("a record is written with its fields' names: `{owner} {{ name: … }}`"))
+        } else if let Some(instead) = habits::value(&owner) {
+            Diagnostic::new(Code::Foreign, name, format!("there is no `{owner}` in Weft")).help(instead)
+        } else {
+            Diagnostic::new(Code::Unexpected, name, format!("`{owner}` is a type, and here stands a value"))
+                .note("types begin with a capital letter, values with a small one")
+                .help(format!("a record is `{owner} {{ name: … }}`, a case of an enum `.name`"))
+        };
+        self.report.push(diagnostic);
+        Err(Broken)
     }
 
     /// A text with `{expressions}` in it.
@@ -403,6 +621,7 @@ impl Parser<'_> {
                         let open = Span { start: at as u32, end: span.end };
                         self.report.push(
                             Diagnostic::new(Code::OpenText, open, "this `{` is not closed")
+                                .note("a text ends at the next `\"`, in its `{ }` too")
                                 .help("a brace as such is written `\\{`"),
                         );
                         return Err(Broken);
@@ -451,6 +670,7 @@ impl Parser<'_> {
         let mut inner = Parser::new(self.source, tokens, self.report);
         inner.depth = depth;
         inner.inside = 1;
+        inner.end = "`}`";
         let value = inner.expression()?;
         if inner.peek().kind == Kind::End { Ok(value) } else { inner.unexpected("`}`") }
     }
@@ -458,6 +678,65 @@ impl Parser<'_> {
     /// query = source { source } [ group by ] [ order by ] [ take ]
     pub(crate) fn query(&mut self) -> Parsed<Query> {
         self.deeper(|parser| parser.query_here())
+    }
+
+    /// name in list, name in a .. b
+    fn source(&mut self) -> Parsed<(Word, Expression, Option<Expression>)> {
+        let open = self.peek().span;
+        let brackets = self.is_sign("(");
+        if brackets {
+            self.advance();
+            if !self.is_word("let") && !self.is_word("var") {
+                self.foreign(open, "a `for` has no brackets", "write `for x in list { … }`");
+            }
+        }
+        if self.is_word("let")
+            || self.is_word("var")
+            || self.is_word("each") && self.peek_after().kind == Kind::Name
+        {
+            let span = self.advance().span;
+            let word = self.text_of(span).to_owned();
+            let counts = self.peek_after().kind == Kind::Sign("=");
+            let help = match counts {
+                true => "a loop runs over a list or a range: `for i in 0 .. n - 1 { … }`",
+                false => "write `for x in list { … }`",
+            };
+            self.foreign(span, &format!("a `for` has no `{word}`"), help);
+            if counts {
+                return Err(Broken);
+            }
+        }
+        let name = self.new_name("a name for each element")?;
+        if !self.take_word("in") {
+            let of = self.is_word("of");
+            return self.unexpected_with("`in`", |diagnostic| match of {
+                true => diagnostic.help("write `for x in list`"),
+                false => {
+                    diagnostic.help("a loop runs over a list or a range: `for x in list`, `for i in 1 .. 10`")
+                }
+            });
+        }
+        let list = self.sum()?;
+        let upto = if self.take_range() { Some(self.sum()?) } else { None };
+        if brackets {
+            self.need_close(open, ")", "`)`")?;
+        }
+        Ok((name, list, upto))
+    }
+
+    /// The `..` of a range.
+    fn take_range(&mut self) -> bool {
+        let (kind, span) = (self.peek().kind, self.peek().span);
+        if let Kind::Sign(sign @ ("..." | "..<" | "..=")) = kind {
+            let help = match sign {
+                "..<" => "write `a .. b - 1`: both ends are included",
+                _ => "write `a .. b`: both ends are included",
+            };
+            self.foreign(span, &format!("there is no `{sign}` in Weft"), help);
+            self.advance();
+            return true;
+        }
+        self.take_sign("..")
     }
 
     fn query_here(&mut self) -> Parsed<Query> {
@@ -473,10 +752,7 @@ impl Parser<'_> {
                 return Err(Broken);
             }
             self.advance();
-            let name = self.need_name("a name for each element")?;
-            self.need_word("in")?;
-            let list = self.sum()?;
-            let upto = if self.take_sign("..") { Some(self.sum()?) } else { None };
+            let (name, list, upto) = self.source()?;
             let condition = if self.take_word("where") { Some(self.condition()?) } else { None };
             for one in [Some(&list), upto.as_ref(), condition.as_ref()].into_iter().flatten() {
                 query.height = query.height.max(one.height);
@@ -487,8 +763,12 @@ impl Parser<'_> {
             self.advance();
             self.need_word("by")?;
             let key = self.sum()?;
-            self.need_word("as")?;
-            let name = self.need_name("a name for each group")?;
+            if !self.take_word("as") {
+                return self.unexpected_with("`as`", |diagnostic| {
+                    diagnostic.help("give each group a name: `group by … as g`; it has `g.key` and `g.rows`")
+                });
+            }
+            let name = self.new_name("a name for each group")?;
             let condition = if self.take_word("where") { Some(self.condition()?) } else { None };
             for one in [Some(&key), condition.as_ref()].into_iter().flatten() {
                 query.height = query.height.max(one.height);

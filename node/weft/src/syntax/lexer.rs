@@ -1,5 +1,6 @@
 //! From text to tokens. Layout is kept as a flag on the token after it.
 
+use super::habits;
 use crate::diagnostics::{Code, Diagnostic, Report, Span};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +28,11 @@ pub(crate) struct Token {
     pub(crate) after_line: bool,
 }
 
-/// Longer ones first.
+/// Longer ones first. Those of other languages are tokens too, so that the parser can say what they are here.
 const SIGNS: &[&str] = &[
-    "==", "!=", "<=", ">=", "+=", "-=", "*=", "->", "..", "(", ")", "[", "]", "{", "}", ",", ":", ";", "=",
-    "<", ">", "+", "-", "*", "/", "%", ".", "?",
+    "===", "!==", "...", "..<", "..=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "->", "..", "&&", "||",
+    "<>", "=>", "=<", "++", "**", "??", "?.", "::", ":=", "/=", "%=", "(", ")", "[", "]", "{", "}", ",", ":",
+    ";", "=", "<", ">", "+", "-", "*", "/", "%", ".", "?", "!",
 ];
 /// How many bytes a name may have: names go into keys, links and paths behind lengths of one byte.
 const NAME_BYTES_MAX: usize = 64;
@@ -57,27 +59,65 @@ struct Lexer<'a> {
     report: &'a mut Report,
 }
 
-impl Lexer<'_> {
-    fn rest(&self) -> &str {
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a str {
         &self.source[self.at..self.to]
+    }
+
+    /// What was read from a place on.
+    fn since(&self, start: usize) -> Span {
+        Span { start: start as u32, end: self.at as u32 }
     }
 
     fn skip_layout(&mut self) {
         loop {
             let rest = self.rest();
-            let mut characters = rest.chars();
-            match characters.next() {
+            match rest.chars().next() {
                 Some('\n') => {
                     self.after_line = true;
                     self.at += 1;
                 }
                 Some(' ' | '\t' | '\r') => self.at += 1,
-                Some('/') if characters.next() == Some('/') => {
-                    self.at += rest.find('\n').unwrap_or(rest.len());
-                }
+                // What some editors begin a file with.
+                Some('\u{feff}') if self.at == 0 => self.at += '\u{feff}'.len_utf8(),
+                Some('/') if rest.starts_with("//") => self.at += rest.find('\n').unwrap_or(rest.len()),
+                Some('/') if rest.starts_with("/*") => self.skip_long_comment(),
+                Some('#') => self.skip_hash_comment(),
+                Some(other) if habits::is_other_space(other) => self.skip_other_space(other),
                 _ => return,
             }
         }
+    }
+
+    /// `/* … */`; one that is not closed goes to the end.
+    fn skip_long_comment(&mut self) {
+        let (start, rest) = (self.at, self.rest());
+        let length = rest.find("*/").map_or(rest.len(), |at| at + 2);
+        let has_line = rest[..length].contains('\n');
+        self.after_line |= has_line;
+        self.at += length;
+        self.report.push(
+            Diagnostic::new(Code::Foreign, self.since(start), "there are no comments in `/* */`")
+                .help("begin each line of a comment with `//`"),
+        );
+    }
+
+    fn skip_hash_comment(&mut self) {
+        let (start, rest) = (self.at, self.rest());
+        self.at += rest.find('\n').unwrap_or(rest.len());
+        self.report.push(
+            Diagnostic::new(Code::StrayCharacter, self.since(start), "nothing in Weft begins with `#`")
+                .help("a comment begins with `//`"),
+        );
+    }
+
+    fn skip_other_space(&mut self, space: char) {
+        let (start, rest) = (self.at, self.rest());
+        self.at += rest.find(|c| !habits::is_other_space(c)).unwrap_or(rest.len());
+        let number = space as u32;
+        let message = format!("a character that looks like a space and is none, U+{number:04X}");
+        let diagnostic = Diagnostic::new(Code::StrayCharacter, self.since(start), message);
+        self.report.push(diagnostic.help("write a space instead"));
     }
 
     fn next(&mut self) -> Token {
@@ -98,8 +138,12 @@ impl Lexer<'_> {
     fn word(&mut self, kind: Kind) -> Kind {
         let rest = self.rest();
         let start = self.at;
-        let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let length = rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len());
         self.at += length;
+        if self.rest().starts_with(char::is_alphanumeric) {
+            self.word_of_others(start);
+            return kind;
+        }
         if length > NAME_BYTES_MAX {
             let span = Span { start: start as u32, end: self.at as u32 };
             let message = format!("a name of {length} characters");
@@ -112,28 +156,47 @@ impl Lexer<'_> {
         kind
     }
 
+    /// A word with letters that names have none of.
+    fn word_of_others(&mut self, start: usize) {
+        let rest = self.rest();
+        self.at += rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        self.report.push(
+            Diagnostic::new(Code::StrayCharacter, self.since(start), "a word with other letters than a to z")
+                .label("names have a to z, 0 to 9 and `_`")
+                .help("inside of texts any character may stand: `\"…\"`"),
+        );
+    }
+
     fn digits(&mut self) {
         let rest = self.rest();
         self.at += rest.find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
     }
 
     fn number(&mut self) -> Kind {
+        let start = self.at;
         self.digits();
         let after = self.rest().as_bytes();
-        if after.first() == Some(&b'.') && after.get(1).is_some_and(u8::is_ascii_digit) {
+        let is_real = after.first() == Some(&b'.') && after.get(1).is_some_and(u8::is_ascii_digit);
+        if is_real {
             self.at += 1;
             self.digits();
-            return Kind::Real;
         }
-        let space = usize::from(after.first() == Some(&b' '));
+        let space = usize::from(!is_real && self.rest().starts_with(' '));
         let rest = &self.rest()[space..];
-        let word =
-            &rest[..rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len())];
-        if UNITS.contains(&word) {
+        let word = &rest[..rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len())];
+        if !is_real && UNITS.contains(&word) {
             self.at += space + word.len();
             return Kind::Duration;
         }
-        Kind::Int
+        let number = &self.source[start..self.at];
+        let diagnostic = match habits::unit(number, word, space > 0) {
+            Some(diagnostic) => diagnostic,
+            None if space == 0 && !word.is_empty() => habits::number(number, word),
+            None => return if is_real { Kind::Real } else { Kind::Int },
+        };
+        self.at += space + word.len();
+        self.report.push(Diagnostic { span: self.since(start), ..diagnostic });
+        Kind::Bad
     }
 
     fn text(&mut self) -> Kind {
@@ -167,26 +230,50 @@ impl Lexer<'_> {
             self.at += sign.len();
             return Kind::Sign(sign);
         }
-        // `&&` and `||` are one mistake, not two.
+        if let Some(closing) = habits::closing_quotes(first) {
+            return self.quoted_otherwise(first, closing);
+        }
+        let start = self.at;
+        if first.is_alphabetic() {
+            self.word_of_others(start);
+            return Kind::Bad;
+        }
         let rest = self.rest();
-        let length = rest.len() - rest.trim_start_matches(first).len();
-        let span = Span { start: self.at as u32, end: (self.at + length) as u32 };
-        self.at += length;
-        let diagnostic = Diagnostic::new(
-            Code::StrayCharacter,
-            span,
-            format!("nothing in Weft begins with `{}`", shown(first)),
-        );
-        self.report.push(match first {
-            '\'' => diagnostic.help("texts stand in double quotes: `\"…\"`"),
-            '&' => diagnostic.help("write `and`"),
-            '|' => diagnostic.help("write `or`"),
-            '!' => diagnostic.help("write `not`"),
-            '#' => diagnostic.help("comments begin with `//`"),
-            _ => diagnostic,
+        self.at += rest.len() - rest.trim_start_matches(first).len();
+        let message = format!("nothing in Weft begins with `{}`", shown(first));
+        let diagnostic = Diagnostic::new(Code::StrayCharacter, self.since(start), message);
+        self.report.push(match habits::sign(first) {
+            Some(sign) => diagnostic.help(format!("write `{sign}`")),
+            None => diagnostic,
         });
         Kind::Bad
     }
+
+    /// A text in quotes that are none.
+    fn quoted_otherwise(&mut self, first: char, closing: &[char]) -> Kind {
+        let (start, rest) = (self.at, self.rest());
+        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+        let width = first.len_utf8();
+        let inner = line[width..].find(closing).map(|length| &line[width..width + length]);
+        let end = inner.map_or(width, |inner| {
+            let close = line[width + inner.len()..].chars().next().map_or(0, char::len_utf8);
+            width + inner.len() + close
+        });
+        let help = match inner.filter(|inner| inner.len() <= 40 && !inner.contains(['"', '\\'])) {
+            Some(inner) => format!("texts stand in double quotes: `\"{inner}\"`"),
+            None => "texts stand in double quotes: `\"…\"`".into(),
+        };
+        let is_text = inner.is_some() && first.is_ascii();
+        self.at += end;
+        let message = format!("nothing in Weft begins with `{first}`");
+        self.report.push(Diagnostic::new(Code::StrayCharacter, self.since(start), message).help(help));
+        // Goes on as the text that was meant, whose quotes have one byte each.
+        if is_text { Kind::Text } else { Kind::Bad }
+    }
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
 }
 
 fn shown(character: char) -> String {

@@ -3,11 +3,12 @@
 //! Must not know names, types or what anything means. Reports what does not fit the grammar and goes on at the next
 //! statement or declaration, so that one reading finds all errors.
 //!
-//! `lexer` makes tokens, `parser` holds them while `declarations`, `statements` and `expressions` read; `tree` is the
-//! result, `walk` looks through it.
+//! `lexer` makes tokens, `parser` holds them while `declarations`, `statements` and `expressions` read; `habits` knows what
+//! people write who come from other languages; `tree` is the result, `walk` looks through it.
 
 mod declarations;
 pub(crate) mod expressions;
+pub(crate) mod habits;
 pub(crate) mod lexer;
 pub(crate) mod parser;
 mod statements;
