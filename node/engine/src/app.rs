@@ -11,9 +11,10 @@ use crate::event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
 };
 use crate::json::{self, Unread};
-use crate::keyed::{Key, Range, Walk};
+use crate::keyed::{Key, Range};
 use crate::machine::{Machine, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
+use crate::table::Walk;
 use sealing::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -144,7 +145,7 @@ impl App {
                 if place.to_bytes() != key {
                     return Err(wrong("its key is not the one that it is kept under"));
                 }
-                keyed.put(place, row);
+                keyed.put(&place, &row);
             }
             (ListKind::Keyed { .. }, None) => {
                 if let Some(keyed) = self.state.keyed_mut(list)
@@ -330,6 +331,16 @@ impl Snapshot {
         let value = machine.run(door.function, arguments).map_err(view_refusal)?;
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
         json::write_value(&value, kind, module, &mut machine.budget).map_err(view_refusal)
+    }
+
+    /// Bytes that the rows of its lists take, with their keys and indexes; what values share (texts, bytes, lists) is not
+    /// counted.
+    pub fn memory(&self) -> usize {
+        let keyed = |list: &List| match list {
+            List::Keyed(keyed) => keyed.memory(),
+            List::Variable(_) => 0,
+        };
+        self.state.lists.iter().map(keyed).sum()
     }
 
     /// Every durable row of the state as a delta that [`App::restore`] takes, in order of list and key. Variables that have

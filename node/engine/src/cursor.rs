@@ -1,7 +1,7 @@
 //! What loops run over. A cursor over rows keeps the list as it was when the loop began.
 
-use crate::keyed::Walk;
 use crate::state::State;
+use crate::table::Walk;
 use std::sync::Arc;
 use weft::Value;
 

@@ -18,6 +18,7 @@ mod json;
 mod keyed;
 mod machine;
 mod state;
+mod table;
 pub mod testing;
 mod text;
 

@@ -1,6 +1,7 @@
 //! The state of an app: lists by key, variables, timers, kept so that a copy is a copy of their roots.
 
-use crate::keyed::{Keyed, Layout};
+use crate::keyed::Layout;
+use crate::table::Keyed;
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use weft::Value;

@@ -3,7 +3,8 @@
 use super::Machine;
 use crate::budget::{Fault, KEY_BYTES_MAX, search_operations};
 use crate::codec;
-use crate::keyed::{Key, Keyed, Row, key_size, same_fields};
+use crate::keyed::{Key, Row, key_size, same_fields};
+use crate::table::Keyed;
 use weft::Value;
 use weft::code::Register;
 use weft::module::{self, ListKind, Module};

@@ -161,7 +161,7 @@ impl Machine<'_> {
             self.touched.insert((list, key.clone()));
         }
         if let Some(keyed) = self.state.keyed_mut(list) {
-            keyed.put(key, row);
+            keyed.put(&key, &row);
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Machine<'_> {
             self.touched.insert((list, key.clone()));
         }
         if let Some(keyed) = self.state.keyed_mut(list) {
-            keyed.set(&key, field, value);
+            keyed.set(slot, field, value);
         }
         Ok(())
     }

@@ -1,0 +1,239 @@
+//! Where the rows of keys that lie close together stand: a place for each key between the first and the last, in pages
+//! of 64 below areas of 4,096 keys. What has no row costs nothing where a whole page has none.
+
+use std::sync::Arc;
+
+/// Keys of a page, and pages of an area.
+const FAN: usize = 64;
+/// The place of a key without a row.
+const ABSENT: u32 = u32::MAX;
+/// Bytes a row that the pages may take to stay: those of pages a quarter full. A tree takes about as many.
+const ROW_BYTES: usize = 16;
+/// Bytes that they may take beside: a list of a few rows is never worth a tree.
+const FREE_BYTES: usize = 4 << 10;
+
+#[derive(Debug, Clone)]
+struct Page {
+    rows: u32,
+    slots: [u32; FAN],
+}
+
+#[derive(Debug, Clone)]
+struct Area {
+    rows: u32,
+    pages: [Option<Arc<Page>>; FAN],
+}
+
+/// Keys are counted from the least int.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Dense {
+    areas: Arc<Vec<Option<Arc<Area>>>>,
+    /// The number of the first area.
+    first: u64,
+    rows: usize,
+    /// Bytes of the areas and pages that are there.
+    bytes: usize,
+}
+
+const PAGE_BYTES: usize = size_of::<Page>() + 2 * size_of::<usize>();
+const AREA_BYTES: usize = size_of::<Area>() + 2 * size_of::<usize>();
+
+/// A key counted from the least int: its area, its page there and its place in the page.
+fn split(key: i64) -> (u64, usize, usize) {
+    let key = unsigned(key);
+    (key >> 12, (key >> 6) as usize % FAN, key as usize % FAN)
+}
+
+fn unsigned(key: i64) -> u64 {
+    key as u64 ^ (1 << 63)
+}
+
+fn signed(key: u64) -> i64 {
+    (key ^ (1 << 63)) as i64
+}
+
+impl Dense {
+    pub(super) fn len(&self) -> usize {
+        self.rows
+    }
+
+    #[inline]
+    pub(super) fn find(&self, key: i64) -> Option<u32> {
+        let (area, page, at) = split(key);
+        let area = self.areas.get(usize::try_from(area.wrapping_sub(self.first)).ok()?)?.as_ref()?;
+        let slot = area.pages[page].as_ref()?.slots[at];
+        (slot != ABSENT).then_some(slot)
+    }
+
+    /// Puts a row's place; `false`, and nothing done, when there is no room for its key at a fair price.
+    pub(super) fn insert(&mut self, key: i64, slot: u32) -> bool {
+        let (area, page, at) = split(key);
+        let Some(area) = self.reach(area) else { return false };
+        let allowed = ROW_BYTES * (self.rows + 1) + FREE_BYTES;
+        let there = self.areas[area].as_ref();
+        let page_there = there.is_some_and(|area| area.pages[page].is_some());
+        let more = if page_there { 0 } else { PAGE_BYTES + if there.is_some() { 0 } else { AREA_BYTES } };
+        if more != 0 && self.bytes + more > allowed {
+            return false;
+        }
+        self.bytes += more;
+        let place = &mut Arc::make_mut(&mut self.areas)[area];
+        let area =
+            place.get_or_insert_with(|| Arc::new(Area { rows: 0, pages: std::array::from_fn(|_| None) }));
+        let area = Arc::make_mut(area);
+        let page = area.pages[page].get_or_insert_with(|| Arc::new(Page { rows: 0, slots: [ABSENT; FAN] }));
+        let page = Arc::make_mut(page);
+        if std::mem::replace(&mut page.slots[at], slot) == ABSENT {
+            page.rows += 1;
+            area.rows += 1;
+            self.rows += 1;
+        }
+        true
+    }
+
+    /// Makes an area one of those that are counted, if there are not too many then; where it is.
+    fn reach(&mut self, area: u64) -> Option<usize> {
+        if self.rows == 0 {
+            self.areas = Arc::new(vec![None]);
+            (self.first, self.bytes) = (area, 0);
+        }
+        let end = self.first + self.areas.len() as u64;
+        let (first, end) = (self.first.min(area), end.max(area + 1));
+        let count = end - first;
+        if count == self.areas.len() as u64 {
+            return usize::try_from(area - first).ok();
+        }
+        // An area that is not there takes a word.
+        if count > (self.rows + FREE_BYTES / 16) as u64 {
+            return None;
+        }
+        let areas = Arc::make_mut(&mut self.areas);
+        areas.splice(0..0, (first..self.first).map(|_| None));
+        areas.resize(count as usize, None);
+        self.first = first;
+        usize::try_from(area - first).ok()
+    }
+
+    pub(super) fn remove(&mut self, key: i64) -> Option<u32> {
+        self.find(key)?;
+        let (area, page, at) = split(key);
+        let number = usize::try_from(area.wrapping_sub(self.first)).ok()?;
+        let areas = Arc::make_mut(&mut self.areas);
+        let area = Arc::make_mut(areas.get_mut(number)?.as_mut()?);
+        let there = Arc::make_mut(area.pages[page].as_mut()?);
+        let slot = std::mem::replace(&mut there.slots[at], ABSENT);
+        there.rows -= 1;
+        area.rows -= 1;
+        self.rows -= 1;
+        if there.rows == 0 {
+            area.pages[page] = None;
+            self.bytes -= PAGE_BYTES;
+        }
+        if area.rows == 0 {
+            areas[number] = None;
+            self.bytes -= AREA_BYTES;
+            self.trim();
+        }
+        Some(slot)
+    }
+
+    /// Gives up areas at both ends that are not there: keys that only grow leave none behind.
+    fn trim(&mut self) {
+        let areas = Arc::make_mut(&mut self.areas);
+        let behind = areas.iter().rev().take_while(|area| area.is_none()).count();
+        areas.truncate(areas.len() - behind);
+        let before = areas.iter().take_while(|area| area.is_none()).count();
+        areas.drain(..before);
+        self.first += before as u64;
+    }
+
+    /// Whether so few of its keys have rows that a tree takes less: a fifth, so that one on the edge stays what it is.
+    pub(super) fn is_thin(&self) -> bool {
+        self.bytes + self.areas.len() * size_of::<usize>() > self.rows * ROW_BYTES * 5 / 4 + 2 * FREE_BYTES
+    }
+
+    /// Whether so many keys between two ends are enough: a third, so that what was made a tree stays one for a while.
+    pub(super) fn would_hold(rows: usize, first: i64, last: i64) -> bool {
+        let span = unsigned(last).saturating_sub(unsigned(first));
+        span < (rows as u64).saturating_mul(3)
+    }
+
+    /// Another place for a key that has one.
+    pub(super) fn replace(&mut self, key: i64, slot: u32) {
+        let (area, page, at) = split(key);
+        let Some(number) = usize::try_from(area.wrapping_sub(self.first)).ok() else { return };
+        if let Some(Some(area)) = Arc::make_mut(&mut self.areas).get_mut(number)
+            && let Some(page) = Arc::make_mut(area).pages[page].as_mut()
+        {
+            Arc::make_mut(page).slots[at] = slot;
+        }
+    }
+
+    /// The first row of a key from this one on.
+    #[inline]
+    pub(super) fn at_or_after(&self, key: i64) -> Option<(i64, u32)> {
+        let mut at = unsigned(key).max(self.first << 12);
+        loop {
+            let number = usize::try_from((at >> 12) - self.first).ok()?;
+            let there = self.areas.get(number)?.as_ref();
+            let Some(there) = there else {
+                at = ((at >> 12) + 1).checked_mul(1 << 12)?;
+                continue;
+            };
+            let Some(page) = &there.pages[(at >> 6) as usize % FAN] else {
+                at = ((at >> 6) + 1).checked_mul(1 << 6)?;
+                continue;
+            };
+            let from = at as usize % FAN;
+            if let Some(found) = page.slots[from..].iter().position(|slot| *slot != ABSENT) {
+                return Some((signed(at + found as u64), page.slots[from + found]));
+            }
+            at = (at | 63).checked_add(1)?;
+        }
+    }
+
+    /// The last row of a key up to this one.
+    #[inline]
+    pub(super) fn at_or_before(&self, key: i64) -> Option<(i64, u32)> {
+        let end = (self.first + self.areas.len() as u64) << 12;
+        // The very last area ends where numbers do.
+        let mut at = unsigned(key).min(end.wrapping_sub(1));
+        loop {
+            let number = usize::try_from((at >> 12).checked_sub(self.first)?).ok()?;
+            let there = self.areas.get(number)?.as_ref();
+            let Some(there) = there else {
+                at = ((at >> 12) << 12).checked_sub(1)?;
+                continue;
+            };
+            let Some(page) = &there.pages[(at >> 6) as usize % FAN] else {
+                at = ((at >> 6) << 6).checked_sub(1)?;
+                continue;
+            };
+            let upto = at as usize % FAN;
+            if let Some(found) = page.slots[..=upto].iter().rposition(|slot| *slot != ABSENT) {
+                return Some((signed(at - (upto - found) as u64), page.slots[found]));
+            }
+            at = ((at >> 6) << 6).checked_sub(1)?;
+        }
+    }
+
+    /// How many rows have a key below this one.
+    pub(super) fn rank(&self, key: i64) -> usize {
+        let (area, page, at) = split(key);
+        let Some(number) = area.checked_sub(self.first) else { return 0 };
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let before = &self.areas[..number.min(self.areas.len())];
+        let mut rank: usize = before.iter().flatten().map(|area| area.rows as usize).sum();
+        if let Some(Some(area)) = self.areas.get(number) {
+            rank += area.pages[..page].iter().flatten().map(|page| page.rows as usize).sum::<usize>();
+            if let Some(page) = &area.pages[page] {
+                rank += page.slots[..at].iter().filter(|slot| **slot != ABSENT).count();
+            }
+        }
+        rank
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.bytes + self.areas.capacity() * size_of::<usize>()
+    }
+}

@@ -1,0 +1,316 @@
+//! The rows of a list: columns of fields, a way from keys to rows, and indexes; copies share what they have in common.
+//!
+//! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `columns` what a field has in
+//! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is; `tree` and `entries` are its B+tree.
+//!
+//! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
+//! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
+
+#![allow(dead_code, reason = "the machine and changes of a module use all of it from the next steps on")]
+
+mod columns;
+mod dense;
+mod entries;
+mod pages;
+mod sorted;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod walk;
+
+use crate::keyed::{Key, Layout, Range, Row};
+use columns::Column;
+use dense::Dense;
+use sorted::{Shape, Sorted};
+use std::sync::Arc;
+use weft::Value;
+
+pub(crate) use walk::Walk;
+
+/// Where a row stands until one is put or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot(u32);
+
+/// Rows that one list may have: a place is a number of 32 bits.
+pub(crate) const ROWS_MAX: usize = u32::MAX as usize - 1;
+
+/// A list by key.
+#[derive(Debug, Clone)]
+pub(crate) struct Keyed {
+    layout: Arc<Layout>,
+    columns: Vec<Column>,
+    keys: Keys,
+    indexes: Vec<Sorted>,
+    len: usize,
+    /// A tree of words is looked at again when it has so many rows.
+    look_again: usize,
+    /// No number up to this is given out by `next_id`.
+    pub(crate) counter: i64,
+}
+
+/// From keys to rows.
+#[derive(Debug, Clone)]
+enum Keys {
+    Dense(Dense, Arc<Shape>),
+    Sorted(Sorted),
+}
+
+impl Keyed {
+    pub(crate) fn new(layout: Arc<Layout>) -> Keyed {
+        let columns = layout.kinds.iter().map(Column::new).collect();
+        let shape = Arc::new(Shape::of_keys(&layout));
+        let keys = match layout.by_word {
+            true => Keys::Dense(Dense::default(), shape),
+            false => Keys::Sorted(Sorted::new(shape)),
+        };
+        let index = |number| Sorted::new(Arc::new(Shape::of_index(&layout, number)));
+        let indexes = (0..layout.indexes.len()).map(index).collect();
+        Keyed { layout, columns, keys, indexes, len: 0, look_again: 0, counter: 0 }
+    }
+
+    pub(crate) fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Removes all rows.
+    pub(crate) fn clear(&mut self) {
+        if self.len == 0 {
+            return;
+        }
+        self.columns.iter_mut().for_each(Column::clear);
+        self.indexes.iter_mut().for_each(Sorted::clear);
+        self.keys = match (&self.keys, self.layout.by_word) {
+            (Keys::Dense(_, shape), _) => Keys::Dense(Dense::default(), Arc::clone(shape)),
+            (Keys::Sorted(sorted), true) => Keys::Dense(Dense::default(), Arc::clone(&sorted.shape)),
+            (Keys::Sorted(sorted), false) => Keys::Sorted(Sorted::new(Arc::clone(&sorted.shape))),
+        };
+        self.len = 0;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, key: &Key) -> Option<Slot> {
+        match (&self.keys, key) {
+            (Keys::Dense(dense, _), Key::Word(word)) => dense.find(*word),
+            (Keys::Dense(..), Key::Bytes(_)) => None,
+            (Keys::Sorted(sorted), key) => sorted.find(key),
+        }
+        .map(Slot)
+    }
+
+    /// A field of a plain word.
+    #[inline]
+    pub(crate) fn word(&self, Slot(slot): Slot, field: u16) -> i64 {
+        self.columns.get(field as usize).map_or(0, |column| column.word(slot as usize))
+    }
+
+    pub(crate) fn value(&self, Slot(slot): Slot, field: u16) -> Value {
+        self.columns.get(field as usize).map_or(Value::None, |column| column.value(slot as usize))
+    }
+
+    /// A field whose values are kept whole: not one of words, nor of reals.
+    pub(crate) fn shared(&self, Slot(slot): Slot, field: u16) -> Option<&Value> {
+        self.columns.get(field as usize)?.shared(slot as usize)
+    }
+
+    pub(crate) fn row(&self, Slot(slot): Slot) -> Row {
+        self.columns.iter().map(|column| column.value(slot as usize)).collect()
+    }
+
+    /// The key of a row.
+    pub(crate) fn key(&self, slot: Slot) -> Key {
+        self.layout.key_by(&|field| self.value(slot, field))
+    }
+
+    /// The greatest key.
+    pub(crate) fn last(&self) -> Option<Key> {
+        match &self.keys {
+            Keys::Dense(dense, _) => dense.at_or_before(i64::MAX).map(|(key, _)| Key::Word(key)),
+            Keys::Sorted(sorted) => sorted.last(),
+        }
+    }
+
+    /// The greatest number that the key has or had, of a list by one int.
+    pub(crate) fn greatest(&self) -> i64 {
+        match self.last() {
+            Some(Key::Word(word)) => self.counter.max(word),
+            _ => self.counter,
+        }
+    }
+
+    /// Puts a row where its key says; the row that was there.
+    pub(crate) fn put(&mut self, key: &Key, row: &[Value]) -> Option<Row> {
+        let after = |field: u16| row.get(field as usize).cloned().unwrap_or_default();
+        if let Some(Slot(slot)) = self.find(key) {
+            let replaced = self.columns.iter_mut().zip(row);
+            let before: Row =
+                replaced.map(|(column, value)| column.replace(slot as usize, value.clone())).collect();
+            let was = |field: u16| before[field as usize].clone();
+            for index in &mut self.indexes {
+                index.change(&was, &after);
+            }
+            return Some(before);
+        }
+        if self.len >= ROWS_MAX {
+            return None;
+        }
+        let slot = self.len as u32;
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(value.clone());
+        }
+        self.len += 1;
+        self.keys_insert(key, slot, &after);
+        for index in &mut self.indexes {
+            index.insert(&after, None);
+        }
+        None
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<Row> {
+        let Slot(slot) = self.find(key)?;
+        let at = slot as usize;
+        let row: Row = self.columns.iter_mut().map(|column| column.swap_remove(at)).collect();
+        self.len -= 1;
+        let was = |field: u16| row[field as usize].clone();
+        for index in &mut self.indexes {
+            index.remove(&was);
+        }
+        let columns = &self.columns;
+        let moved = |field: u16| columns[field as usize].value(at);
+        match (&mut self.keys, key) {
+            (Keys::Dense(dense, _), Key::Word(word)) => {
+                dense.remove(*word);
+                if at < self.len
+                    && let Some(key) = self.layout.keys.first()
+                {
+                    dense.replace(columns[*key as usize].word(at), slot);
+                }
+            }
+            (Keys::Sorted(sorted), _) => {
+                sorted.remove(&was);
+                if at < self.len {
+                    sorted.move_to(&moved, slot);
+                }
+            }
+            (Keys::Dense(..), Key::Bytes(_)) => {}
+        }
+        if let Keys::Dense(dense, _) = &self.keys
+            && dense.is_thin()
+        {
+            self.keys_to_tree();
+        }
+        Some(row)
+    }
+
+    /// Changes a field, never one of the key; the value that was there.
+    pub(crate) fn set(&mut self, Slot(slot): Slot, field: u16, value: Value) -> Value {
+        let at = slot as usize;
+        let Some(column) = self.columns.get_mut(field as usize) else { return Value::None };
+        let before = column.replace(at, value);
+        let columns = &self.columns;
+        let after = |field: u16| columns[field as usize].value(at);
+        for index in self.indexes.iter_mut().filter(|index| index.shape.has(field)) {
+            let was = |other: u16| if other == field { before.clone() } else { after(other) };
+            index.change(&was, &after);
+        }
+        before
+    }
+
+    fn keys_insert(&mut self, key: &Key, slot: u32, value: &impl Fn(u16) -> Value) {
+        match (&mut self.keys, key) {
+            (Keys::Dense(dense, _), Key::Word(word)) => {
+                if !dense.insert(*word, slot) {
+                    self.keys_to_tree();
+                }
+            }
+            (Keys::Sorted(sorted), _) => {
+                sorted.insert(value, Some(slot));
+                if self.layout.by_word && self.len >= self.look_again {
+                    self.look_again = self.len + self.len / 4 + 64;
+                    if sorted.ends().is_some_and(|(first, last)| Dense::would_hold(self.len, first, last)) {
+                        self.keys_to_dense();
+                    }
+                }
+            }
+            (Keys::Dense(..), Key::Bytes(_)) => {}
+        }
+    }
+
+    /// Makes a tree of the keys, from the rows.
+    fn keys_to_tree(&mut self) {
+        let mut sorted = Sorted::new(Arc::clone(self.shape()));
+        let mut slots: Vec<u32> = (0..self.len as u32).collect();
+        if let Some(key) = self.layout.keys.first().map(|key| &self.columns[*key as usize]) {
+            slots.sort_unstable_by_key(|slot| key.word(*slot as usize));
+        }
+        for slot in slots {
+            sorted.insert(&|field: u16| self.columns[field as usize].value(slot as usize), Some(slot));
+        }
+        self.keys = Keys::Sorted(sorted);
+        self.look_again = self.len + self.len / 4 + 64;
+    }
+
+    fn keys_to_dense(&mut self) {
+        let Some(key) = self.layout.keys.first().map(|key| &self.columns[*key as usize]) else { return };
+        let mut slots: Vec<u32> = (0..self.len as u32).collect();
+        slots.sort_unstable_by_key(|slot| key.word(*slot as usize));
+        let mut dense = Dense::default();
+        if slots.iter().all(|slot| dense.insert(key.word(*slot as usize), *slot)) {
+            self.keys = Keys::Dense(dense, Arc::clone(self.shape()));
+        }
+    }
+
+    fn shape(&self) -> &Arc<Shape> {
+        match &self.keys {
+            Keys::Dense(_, shape) => shape,
+            Keys::Sorted(sorted) => &sorted.shape,
+        }
+    }
+
+    /// The rows of a range of the key, in key order or the other way round.
+    pub(crate) fn walk(&self, range: &Range<'_>, backward: bool) -> Walk {
+        match &self.keys {
+            Keys::Dense(dense, _) => Walk::dense(dense, range, backward),
+            Keys::Sorted(sorted) => Walk::sorted(sorted.walk(range, backward)),
+        }
+    }
+
+    /// The rows of a range of an index, in the order of its fields and then of keys, or the other way round.
+    pub(crate) fn walk_index(&self, number: u16, range: &Range<'_>, backward: bool) -> Walk {
+        match self.indexes.get(number as usize) {
+            Some(index) => Walk::sorted(index.walk(range, backward)),
+            None => Walk::nothing(),
+        }
+    }
+
+    /// Which word of an index's entries ([`Walk::word`]) is a field's, if one is.
+    pub(crate) fn word_of_index(&self, number: u16, field: u16) -> Option<usize> {
+        self.indexes.get(number as usize)?.shape.word_of(field)
+    }
+
+    /// How many rows a range of the key has.
+    pub(crate) fn count(&self, range: &Range<'_>) -> usize {
+        match &self.keys {
+            Keys::Dense(dense, _) => walk::dense_count(dense, range),
+            Keys::Sorted(sorted) => sorted.count(range),
+        }
+    }
+
+    /// How many rows a range of an index has.
+    pub(crate) fn count_index(&self, number: u16, range: &Range<'_>) -> usize {
+        self.indexes.get(number as usize).map_or(0, |index| index.count(range))
+    }
+
+    /// Bytes that it takes, not counting what values share (texts, bytes, lists, records).
+    pub(crate) fn memory(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Dense(dense, _) => dense.memory(),
+            Keys::Sorted(sorted) => sorted.memory(),
+        };
+        let columns: usize = self.columns.iter().map(Column::memory).sum();
+        keys + columns + self.indexes.iter().map(Sorted::memory).sum::<usize>()
+    }
+}

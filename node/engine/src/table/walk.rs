@@ -1,0 +1,145 @@
+//! Runs over rows as they were when it began.
+
+use super::Slot;
+use super::dense::Dense;
+use super::sorted::SortedWalk;
+use crate::budget::search_operations;
+use crate::keyed::{Key, Range};
+use std::ops::Bound;
+use weft::Value;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Walk(Over);
+
+#[derive(Debug, Clone)]
+enum Over {
+    Nothing,
+    Dense { dense: Dense, first: i64, last: i64, here: (i64, u32), backward: bool, ended: bool },
+    Sorted(SortedWalk),
+}
+
+/// The first and the last key of a range of words; none where there can be none.
+fn ends(range: &Range<'_>) -> Option<(i64, i64)> {
+    let word = |value: &Value| match value {
+        Value::Word(word) => Some(*word),
+        _ => None,
+    };
+    if let [value] = range.equal {
+        let word = word(value)?;
+        return Some((word, word));
+    }
+    let first = match range.from {
+        Bound::Unbounded => i64::MIN,
+        Bound::Included(value) => word(value)?,
+        Bound::Excluded(value) => word(value)?.checked_add(1)?,
+    };
+    let last = match range.upto {
+        Bound::Unbounded => i64::MAX,
+        Bound::Included(value) => word(value)?,
+        Bound::Excluded(value) => word(value)?.checked_sub(1)?,
+    };
+    (first <= last).then_some((first, last))
+}
+
+pub(super) fn dense_count(dense: &Dense, range: &Range<'_>) -> usize {
+    let Some((first, last)) = ends(range) else { return 0 };
+    let upto = last.checked_add(1).map_or_else(|| dense.len(), |end| dense.rank(end));
+    upto - dense.rank(first)
+}
+
+impl Walk {
+    pub(super) fn nothing() -> Walk {
+        Walk(Over::Nothing)
+    }
+
+    pub(super) fn dense(dense: &Dense, range: &Range<'_>, backward: bool) -> Walk {
+        let Some((first, last)) = ends(range) else { return Walk::nothing() };
+        let dense = dense.clone();
+        Walk(Over::Dense { dense, first, last, here: (0, 0), backward, ended: false })
+    }
+
+    pub(super) fn sorted(walk: SortedWalk) -> Walk {
+        Walk(Over::Sorted(walk))
+    }
+
+    /// Goes to the next row; whether there is one.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> bool {
+        match &mut self.0 {
+            Over::Nothing => false,
+            Over::Sorted(walk) => walk.advance(),
+            Over::Dense { dense, first, last, here, backward, ended } => {
+                if *ended {
+                    return false;
+                }
+                let found = if *backward { dense.at_or_before(*last) } else { dense.at_or_after(*first) };
+                let Some(found) = found.filter(|(key, _)| (*first..=*last).contains(key)) else {
+                    *ended = true;
+                    return false;
+                };
+                let (place, next) = match backward {
+                    true => (last, found.0.checked_sub(1)),
+                    false => (first, found.0.checked_add(1)),
+                };
+                match next {
+                    Some(next) => *place = next,
+                    None => *ended = true,
+                }
+                *here = found;
+                true
+            }
+        }
+    }
+
+    /// The key of the row that it is at.
+    pub(crate) fn key(&self) -> Option<Key> {
+        match &self.0 {
+            Over::Nothing => None,
+            Over::Dense { here, .. } => Some(Key::Word(here.0)),
+            Over::Sorted(walk) => walk.key(),
+        }
+    }
+
+    /// A word of the entry that it is at: see [`super::Keyed::word_of_index`]. Of a list by a plain word its first is the key.
+    #[inline]
+    pub(crate) fn word(&self, word: usize) -> i64 {
+        match &self.0 {
+            Over::Nothing => 0,
+            Over::Dense { here, .. } => here.0,
+            Over::Sorted(walk) => walk.word(word),
+        }
+    }
+
+    /// Where the row that it is at stood when the walk began; not in an index.
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        match &self.0 {
+            Over::Nothing => None,
+            Over::Dense { here, .. } => Some(Slot(here.1)),
+            Over::Sorted(walk) => walk.slot().map(Slot),
+        }
+    }
+
+    /// Leaves out the other rows whose first so many fields, of what it runs over, are those of the row that it is at.
+    pub(crate) fn skip(&mut self, fields: usize) {
+        if let Over::Sorted(walk) = &mut self.0 {
+            walk.skip(fields);
+        }
+    }
+
+    /// The key of the next row.
+    pub(crate) fn next(&mut self) -> Option<Key> {
+        if self.advance() { self.key() } else { None }
+    }
+
+    /// What its last step cost by the bytes of keys, beside its own operation.
+    pub(crate) fn search_operations(&self) -> u64 {
+        match &self.0 {
+            Over::Sorted(walk) => {
+                let (size, count) = walk.sizes();
+                // Both ends are found, then the row.
+                3 * search_operations(size, count)
+            }
+            _ => 0,
+        }
+    }
+}
