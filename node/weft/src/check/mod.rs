@@ -4,7 +4,7 @@
 //! what an expression's type is and which registers hold it are decided at the same place. When anything was
 //! reported, the code is thrown away.
 //!
-//! `declarations` resolves types, settings, state and doors; `calls` orders the functions; `body` keeps one function's scope
+//! `declarations` resolves types, settings, state and doors; `calls` orders the functions; `functions` begins and ends them; `body` keeps one function's scope
 //! and registers; `expressions`, `operators`, `records`, `builtins`, `queries`, `changes` and `statements` check and lower what
 //! their names say; `tests` checks and lowers tests, which act on nodes from outside.
 
@@ -15,6 +15,8 @@ mod changes;
 mod constants;
 mod declarations;
 mod expressions;
+mod functions;
+mod hints;
 mod operators;
 mod queries;
 mod records;

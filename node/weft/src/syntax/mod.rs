@@ -8,10 +8,13 @@
 
 mod declarations;
 pub(crate) mod expressions;
+mod fields;
 pub(crate) mod habits;
 pub(crate) mod lexer;
 pub(crate) mod parser;
+mod queries;
 mod statements;
+mod texts;
 pub mod tree;
 pub(crate) mod walk;
 
