@@ -131,6 +131,18 @@ fn a_line_typed_at_anns_page_appears_at_bens() {
     at_ben.click("#people .person").expect("ann can be chosen");
     at_ben.wait_for_text(".line:not(.mine) .text", text, deadline).expect("the line appears at ben's");
     at_ann.wait_for_text(".line.mine .progress", "✓✓", deadline).expect("ann sees that ben read it");
+    // Ann has compared ben's node id with the one at the bottom of ben's page.
+    at_ann.wait_for_text("#compare-state", "Not verified", deadline).expect("nobody has compared anything");
+    at_ann.click("#compare-state").expect("it opens");
+    at_ann.wait_for_text("#compare-node", &ben.id, deadline).expect("what to compare is shown");
+    at_ann.click("#verify").expect("ann says that it is the same");
+    at_ann.wait_for_text("#compare-state", "Verified", deadline).expect("the page says so");
+    at_ann.wait_for_text("#people .person .verified", "✓", deadline).expect("and so do the contacts");
+    // What was said is found again, and leads to its line.
+    at_ben.type_into("#words", "THE NET").expect("words can be typed");
+    at_ben.wait_for_text("#found .finding", text, deadline).expect("the line is found");
+    at_ben.click("#found .finding").expect("it can be chosen");
+    at_ben.wait_for_text(".line.wanted .text", text, deadline).expect("the line is shown");
     assert!(demo.end().success(), "the demo ends well");
 }
 

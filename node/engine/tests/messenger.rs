@@ -63,7 +63,10 @@ fn a_line_goes_over_and_is_read() {
     assert_eq!(view(&ann, "conversation", &[("peer", BEN.to_string())]), delivered);
     let there = r#"[{"id":1,"text":"hello","mine":false,"at":7,"progress":"delivered","why":""}]"#;
     assert_eq!(view(&ben, "conversation", &[("peer", ANN.to_string())]), there);
-    assert_eq!(view(&ben, "people", &[]), format!(r#"[{{"name":"Ann","node":"{ANN}","unread":1}}]"#));
+    assert_eq!(
+        view(&ben, "people", &[]),
+        format!(r#"[{{"name":"Ann","node":"{ANN}","verified":false,"unread":1}}]"#)
+    );
     assert_eq!(view(&ben, "unread", &[]), "1");
 
     let (_, seen) = post(&mut ben, "open", format!(r#"{{"peer":"{ANN}"}}"#), 9);

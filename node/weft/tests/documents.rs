@@ -22,7 +22,7 @@ fn the_messenger_has_a_shape() {
         module.shape(),
         "state contacts: list of Contact by node\n\
          state lines: list of Line by id\n\
-         record Contact { node: node, name: text }\n\
+         record Contact { node: node, name: text, verified: bool }\n\
          record Line { id: int, peer: node, mine: bool, number: int, text: text, at: time, progress: Progress, why: text }\n\
          enum Progress { waiting, delivered, read, refused }\n"
     );

@@ -3,6 +3,7 @@
 "use strict";
 
 const REOPEN_AFTER_MS = { first: 500, most: 5000 };
+const SEARCH_AFTER_MS = 200; // a person goes on typing for as long
 const SIGNS = { waiting: "◌", delivered: "✓", read: "✓✓", refused: "✗" };
 const WORDS = { waiting: "waiting", delivered: "delivered", read: "read", refused: "refused" };
 
@@ -16,6 +17,7 @@ const page = {
   posting: false,
   opening: false, // an `open` is being posted
   openAgain: false, // people changed meanwhile
+  wanted: null, // the id of the line that a search led to, until it is shown
 };
 
 // Talking to the node.
@@ -92,28 +94,61 @@ function paintAvatar(avatar, name, node) {
   avatar.textContent = (Array.from(name.trim())[0] ?? "?").toUpperCase();
 }
 
+function verifiedMark() {
+  const mark = element("span", "verified", "✓");
+  mark.title = "verified: you have compared the node id";
+  mark.setAttribute("role", "img");
+  mark.setAttribute("aria-label", "verified");
+  return mark;
+}
+
+function newPerson(node) {
+  const link = element("a", "person");
+  link.href = `#${node}`;
+  const avatar = element("span", "avatar");
+  avatar.setAttribute("aria-hidden", "true");
+  link.append(avatar, element("span", "name"), element("span", "unread"));
+  const item = element("li");
+  item.dataset.node = node;
+  item.append(link);
+  return item;
+}
+
+function updatePerson(item, person) {
+  const [avatar, name, unread] = item.firstElementChild.children;
+  paintAvatar(avatar, person.name, person.node);
+  const said = JSON.stringify([person.name, person.verified, person.writing]);
+  if (name.dataset.said !== said) {
+    name.dataset.said = said;
+    name.replaceChildren(person.name);
+    if (person.verified) name.append(verifiedMark());
+    if (person.writing) name.append(element("span", "writing", "typing…"));
+  }
+  unread.hidden = person.unread === 0;
+  unread.textContent = String(person.unread);
+  unread.setAttribute("aria-label", `${person.unread} unread`);
+  if (person.node === page.peer) item.firstElementChild.setAttribute("aria-current", "true");
+  else item.firstElementChild.removeAttribute("aria-current");
+}
+
+// Puts what a list shows into its order, by key; an element that stays is the same one, so that a click that began on it
+// ends on it.
+function showKeyed(list, key, shown, keyOf, made, update) {
+  const old = new Map(Array.from(list.children, (item) => [item.dataset[key], item]));
+  let before = list.firstElementChild;
+  for (const one of shown) {
+    const item = old.get(keyOf(one)) ?? made(one);
+    old.delete(keyOf(one));
+    update(item, one);
+    if (item === before) before = before.nextElementSibling;
+    else list.insertBefore(item, before);
+  }
+  for (const gone of old.values()) gone.remove();
+}
+
 function showPeople(people) {
   page.people = people;
-  const focused = document.activeElement?.closest?.(".person")?.dataset.node;
-  at("people").replaceChildren(...people.map((person) => {
-    const link = element("a", "person");
-    link.href = `#${person.node}`;
-    link.dataset.node = person.node;
-    if (person.node === page.peer) link.setAttribute("aria-current", "true");
-    const avatar = element("span");
-    paintAvatar(avatar, person.name, person.node);
-    avatar.setAttribute("aria-hidden", "true");
-    link.append(avatar, element("span", "name", person.name));
-    if (person.unread > 0) {
-      const unread = element("span", "unread", String(person.unread));
-      unread.setAttribute("aria-label", `${person.unread} unread`);
-      link.append(unread);
-    }
-    const item = element("li");
-    item.append(link);
-    return item;
-  }));
-  if (focused) at("people").querySelector(`[data-node="${CSS.escape(focused)}"]`)?.focus();
+  showKeyed(at("people"), "node", people, (person) => person.node, (person) => newPerson(person.node), updatePerson);
   at("nobody").hidden = people.length > 0;
   const unread = people.reduce((sum, person) => sum + person.unread, 0);
   document.title = unread > 0 ? `(${unread}) Messenger` : "Messenger";
@@ -123,8 +158,16 @@ function showPeople(people) {
 
 function showPeer() {
   if (page.peer === null) return;
-  const name = page.people.find((person) => person.node === page.peer)?.name ?? "Not a contact";
+  const person = page.people.find((somebody) => somebody.node === page.peer);
+  const name = person?.name ?? "Not a contact";
   at("peer-name").textContent = name;
+  at("compare").hidden = person === undefined;
+  at("compare").classList.toggle("done", person?.verified === true);
+  at("compare-state").textContent = person?.verified ? "✓ Verified" : "Not verified";
+  at("compare-node").textContent = page.peer;
+  at("verify").textContent = person?.verified ? "Not verified after all" : "It is the same";
+  at("typing").hidden = !person?.writing;
+  at("typing").textContent = `${name} is typing…`;
   at("peer-node").textContent = page.peer;
   at("peer-node").title = page.peer;
   paintAvatar(at("peer-avatar"), name, page.peer);
@@ -150,6 +193,73 @@ async function markRead() {
   if (!page.openAgain) return;
   page.openAgain = false;
   markRead();
+}
+
+// The person says that the node id is the one that its owner sees, or takes that back.
+async function verify() {
+  const node = page.peer;
+  const verified = !page.people.find((person) => person.node === node)?.verified;
+  at("verify").disabled = true;
+  try {
+    await post("verify", { node, verified });
+    showProblem("verify-problem", null);
+    at("compare").open = false;
+  } catch (error) {
+    showProblem("verify-problem", error.message);
+  } finally {
+    at("verify").disabled = false;
+  }
+}
+
+// Searching.
+
+let searchTimer = null;
+
+async function search() {
+  const words = at("words").value.trim();
+  at("findings").hidden = words === "";
+  at("contacts").hidden = words !== "";
+  if (words === "") return;
+  let found = [];
+  try {
+    const response = await fetch(`/messenger/search?words=${encodeURIComponent(words)}`);
+    if (response.ok) found = await response.json();
+  } catch {
+    // The page says already that the node is not reachable.
+  }
+  if (at("words").value.trim() === words) showFound(found);
+}
+
+function showFound(lines) {
+  at("nothing-found").hidden = lines.length > 0;
+  at("found").replaceChildren(...lines.map((line) => {
+    const link = element("a", "finding");
+    link.href = `#${line.peer}`;
+    const name = page.people.find((person) => person.node === line.peer)?.name ?? "Not a contact";
+    link.append(
+      element("span", "name", line.mine ? `You to ${name}` : name),
+      element("span", "time", timeOf(line.at)),
+      element("span", "text", line.text),
+    );
+    link.addEventListener("click", () => {
+      page.wanted = line.id;
+      showWanted();
+    });
+    const item = element("li");
+    item.append(link);
+    return item;
+  }));
+}
+
+// Brings the line that a search led to into sight, once it is there.
+function showWanted() {
+  if (page.wanted === null) return;
+  const item = at("lines").querySelector(`[data-id="${page.wanted}"]`);
+  if (!item) return;
+  page.wanted = null;
+  item.scrollIntoView({ block: "center" });
+  item.classList.add("wanted");
+  setTimeout(() => item.classList.remove("wanted"), 2000);
 }
 
 // The conversation.
@@ -192,18 +302,9 @@ function updateLine(item, line) {
 
 function showLines(newestFirst) {
   page.lines = newestFirst.slice().reverse();
-  const list = at("lines");
-  const old = new Map(Array.from(list.children, (item) => [item.dataset.id, item]));
-  let before = list.firstElementChild;
-  for (const line of page.lines) {
-    const item = old.get(String(line.id)) ?? newLine(line);
-    old.delete(String(line.id));
-    updateLine(item, line);
-    if (item === before) before = before.nextElementSibling;
-    else list.insertBefore(item, before);
-  }
-  for (const gone of old.values()) gone.remove();
+  showKeyed(at("lines"), "id", page.lines, (line) => String(line.id), newLine, updateLine);
   at("silence").hidden = page.lines.length > 0;
+  showWanted();
 }
 
 let conversation = null;
@@ -227,11 +328,13 @@ function choose(peer) {
   at("lines").replaceChildren();
   at("silence").hidden = true;
   showProblem("problem", null);
+  showProblem("verify-problem", null);
+  at("compare").open = false;
   at("line").value = page.drafts.get(peer) ?? "";
   fitLine();
-  for (const link of at("people").querySelectorAll(".person")) {
-    if (link.dataset.node === peer) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+  for (const item of at("people").children) {
+    if (item.dataset.node === peer) item.firstElementChild.setAttribute("aria-current", "true");
+    else item.firstElementChild.removeAttribute("aria-current");
   }
   showPeer();
   watchConversation();
@@ -332,6 +435,12 @@ at("line").addEventListener("keydown", (event) => {
 at("write").addEventListener("submit", (event) => { event.preventDefault(); write(); });
 at("befriend").addEventListener("submit", (event) => { event.preventDefault(); befriend(); });
 at("copy").addEventListener("click", copyNode);
+at("verify").addEventListener("click", verify);
+at("seek").addEventListener("submit", (event) => { event.preventDefault(); search(); });
+at("words").addEventListener("input", () => {
+  clearTimeout(searchTimer);
+  searchTimer = setTimeout(search, SEARCH_AFTER_MS);
+});
 addEventListener("hashchange", () => choose(chosen()));
 // A hidden page leaves its second stream to others: a browser opens six connections to one host.
 document.addEventListener("visibilitychange", () => { watchConversation(); markRead(); });
