@@ -96,7 +96,7 @@ impl App {
     /// Encoded arguments as JSON.
     fn shown(&self, arguments: &[u8], fields: &[Field]) -> Option<String> {
         let mut budget = Budget::new();
-        let values = arguments::decode(arguments, fields, &self.module, &mut budget).ok()?;
+        let values = arguments::decode(arguments, (fields, &[]), &self.module, &mut budget).ok()?;
         json::write_fields(&values, fields, &self.module, &mut budget).ok()
     }
 
@@ -263,7 +263,7 @@ impl App {
                 let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
                 let door = find(&module.from_inputs, name).filter(is_of);
                 let door = door.ok_or_else(|| no_input(module, name))?;
-                let decoded = arguments::decode(arguments, &door.fields, module, &mut budget);
+                let decoded = arguments::decode(arguments, (&door.fields, &door.former), module, &mut budget);
                 let mut arguments = decoded.map_err(event_error)?;
                 arguments.push(node(peer));
                 Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref(), budget }))
@@ -289,8 +289,8 @@ impl App {
         let listening = words.iter().find(|word| module.outputs[word.output as usize].name == output);
         let Some(word) = listening else { return Ok(None) };
         let mut budget = Budget::new();
-        let fields = &module.outputs[word.output as usize].fields;
-        let decoded = arguments::decode(arguments, fields, module, &mut budget);
+        let output = &module.outputs[word.output as usize];
+        let decoded = arguments::decode(arguments, (&output.fields, &output.former), module, &mut budget);
         let mut arguments = decoded.map_err(event_error)?;
         arguments.extend(others);
         Ok(Some(Work { function: word.function, arguments, answer: None, budget }))

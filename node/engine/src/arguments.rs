@@ -1,14 +1,15 @@
 //! The arguments of a send: names and typed values that say themselves what they are, after a version byte.
 //!
-//! The receiver reads them along its own types: fields are matched by name, those that it has and the sender has not
-//! take their default. Nesting is bounded by the receiver's types.
+//! The receiver reads them along its own types: fields are matched by name, also by one that they had before; those that
+//! it has and the sender has not take their default, those that it had once and has no more are passed over. Any other
+//! that it does not know is wrong: who sends it knows more than the receiver. Nesting is bounded.
 
 use crate::budget::{Budget, VALUE_BYTES};
 use crate::codec::{Malformed, Reader, Unwritable, put_number, put_word};
 use crate::json::{Misshapen, Read, Unread, expected, filled};
 use std::sync::Arc;
 use weft::Value;
-use weft::module::{Field, Module, Type};
+use weft::module::{Field, Former, Module, Type};
 
 /// The first byte; golden bytes in the tests keep it honest.
 const VERSION: u8 = 1;
@@ -26,6 +27,9 @@ const LIST: u8 = 9;
 const REAL: u8 = 10;
 const BYTES: u8 = 11;
 const ENDPOINT: u8 = 12;
+
+/// How deep a value that is passed over may be: as deep as types of the language.
+const PASSED_OVER_DEPTH_MAX: u16 = 48;
 
 /// The bytes of a send's arguments, at most `limit` of them.
 pub(crate) fn encode(
@@ -123,7 +127,7 @@ fn put_value(
 /// Reads arguments into a handler's fields; what is made is charged, what is wrong is said with the field's name.
 pub(crate) fn decode(
     bytes: &[u8],
-    fields: &[Field],
+    (fields, former): (&[Field], &[Former]),
     module: &Module,
     budget: &mut Budget,
 ) -> Read<Vec<Value>> {
@@ -135,7 +139,7 @@ pub(crate) fn decode(
         }
         Err(_) => return wrong("arguments without a byte"),
     }
-    let values = read_fields(&mut reader, fields, module, budget)?;
+    let values = read_fields(&mut reader, (fields, former), module, budget)?;
     if !reader.is_empty() {
         return wrong("bytes follow the arguments");
     }
@@ -152,7 +156,7 @@ fn malformed(error: Malformed) -> Unread {
 
 fn read_fields(
     reader: &mut Reader<'_>,
-    fields: &[Field],
+    (fields, former): (&[Field], &[Former]),
     module: &Module,
     budget: &mut Budget,
 ) -> Read<Vec<Value>> {
@@ -161,10 +165,19 @@ fn read_fields(
     let mut values: Vec<Option<Value>> = vec![None; fields.len()];
     for _ in 0..count {
         let name = reader.text().map_err(malformed)?;
-        budget.searched(fields.len())?;
-        let Some(at) = fields.iter().position(|field| field.name == name) else {
-            let name: String = name.chars().take(40).collect();
-            return wrong(format!("there is no field `{name}`"));
+        budget.searched(fields.len() + former.len())?;
+        let now = fields.iter().position(|field| field.name == name);
+        let before = || former.iter().find(|former| former.name == name);
+        let at = match now.map(Some).or_else(|| Some(before()?.now.map(usize::from))) {
+            Some(Some(at)) => at,
+            Some(None) => {
+                pass_over(reader, PASSED_OVER_DEPTH_MAX, budget)?;
+                continue;
+            }
+            None => {
+                let name: String = name.chars().take(40).collect();
+                return wrong(format!("there is no field `{name}`"));
+            }
         };
         if values[at].is_some() {
             return Err(Misshapen::new("is there twice").in_field(name).into());
@@ -173,6 +186,36 @@ fn read_fields(
         values[at] = Some(value.map_err(|unread| unread.said(|wrong| wrong.in_field(name)))?);
     }
     filled(values, fields, module)
+}
+
+/// Reads what no field takes any more.
+fn pass_over(reader: &mut Reader<'_>, depth: u16, budget: &mut Budget) -> Read<()> {
+    budget.operations(1)?;
+    let Some(depth) = depth.checked_sub(1) else { return wrong("malformed arguments: nested too deep") };
+    match reader.byte().map_err(malformed)? {
+        NONE => {}
+        BOOL | INT | TIME | DURATION => drop(reader.word().map_err(malformed)?),
+        TEXT | CASE | ENDPOINT => drop(reader.text().map_err(malformed)?),
+        NODE => drop(reader.take(32).map_err(malformed)?),
+        REAL => drop(reader.take(8).map_err(malformed)?),
+        BYTES => {
+            let count = reader.count().map_err(malformed)?;
+            reader.take(count).map_err(malformed)?;
+        }
+        RECORD => {
+            for _ in 0..reader.count().map_err(malformed)? {
+                reader.text().map_err(malformed)?;
+                pass_over(reader, depth, budget)?;
+            }
+        }
+        LIST => {
+            for _ in 0..reader.count().map_err(malformed)? {
+                pass_over(reader, depth, budget)?;
+            }
+        }
+        _ => return wrong("malformed arguments: a value of no type"),
+    }
+    Ok(())
 }
 
 fn read_value(reader: &mut Reader<'_>, kind: &Type, module: &Module, budget: &mut Budget) -> Read<Value> {
@@ -192,16 +235,19 @@ fn read_value(reader: &mut Reader<'_>, kind: &Type, module: &Module, budget: &mu
         (Type::Node, NODE) => reader.node(),
         (Type::Enum(number), CASE) => {
             let text = reader.text().map_err(malformed)?;
-            let cases = &module.enums[*number as usize].cases;
-            budget.searched(cases.len())?;
-            return match cases.iter().position(|case| case == text) {
+            let enumeration = &module.enums[*number as usize];
+            budget.searched(enumeration.cases.len() + enumeration.former.len())?;
+            let now = enumeration.cases.iter().position(|case| case == text);
+            let before = || enumeration.former.iter().find(|former| former.name == text);
+            return match now.or_else(|| before()?.now.map(usize::from)) {
                 Some(at) => Ok(Value::Word(at as i64)),
                 None => wrong(format!("expected {}, found another case", expected(kind, module))),
             };
         }
         (Type::Record(number), RECORD) => {
-            let fields = &module.records[*number as usize].fields;
-            return Ok(Value::Record(read_fields(reader, fields, module, budget)?.into()));
+            let record = &module.records[*number as usize];
+            let values = read_fields(reader, (&record.fields, &record.former), module, budget)?;
+            return Ok(Value::Record(values.into()));
         }
         (Type::List(element), LIST) => {
             let count = reader.count().map_err(malformed)?;

@@ -448,7 +448,8 @@ impl<'m> World<'m> {
         let mut budget = Budget::new();
         let (to, fields) = match &sent.to {
             Value::Node(to) => {
-                let values = arguments::decode(&sent.arguments, fields, self.module, &mut budget).ok()?;
+                let values =
+                    arguments::decode(&sent.arguments, (fields, &[]), self.module, &mut budget).ok()?;
                 let fields = json::write_fields(&values, fields, self.module, &mut budget).ok()?;
                 (NodeId(**to).to_string(), fields)
             }

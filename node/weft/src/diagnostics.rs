@@ -95,6 +95,7 @@ codes! {
     W0042 WordOfFabric "the fabric's word on something that is never sent",
     W0043 Foreign "a word or a sign of another language",
     W0044 Unclosed "a block that is not closed",
+    W0050 WrongWas "a `was` that cannot be",
 }
 
 /// One thing that is wrong.

@@ -40,13 +40,26 @@ pub enum Type {
     Broken,
 }
 
+/// A name that a field or a case had before: what was written under it is read as the one that it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Former {
+    /// The name.
+    pub name: String,
+    /// The place of the field or case now; none if it is gone.
+    pub now: Option<u16>,
+}
+
 /// An enum.
 #[derive(Debug, Clone)]
 pub struct Enumeration {
     /// Its name.
     pub name: String,
+    /// The name that it had before, as its `was` says.
+    pub was: Option<String>,
     /// Its cases; a value is a case's place here.
     pub cases: Vec<String>,
+    /// Names that its cases had before.
+    pub former: Vec<Former>,
 }
 
 /// A record, or the shape of a record expression without a name.
@@ -54,8 +67,12 @@ pub struct Enumeration {
 pub struct Record {
     /// None for a record expression without a name.
     pub name: Option<String>,
+    /// The name that it had before, as its `was` says.
+    pub was: Option<String>,
     /// In the order of the source.
     pub fields: Vec<Field>,
+    /// Names that its fields had before.
+    pub former: Vec<Former>,
 }
 
 /// A field of a record or of an input.
@@ -74,6 +91,8 @@ pub struct Field {
 pub struct List {
     /// Its name.
     pub name: String,
+    /// The name that it had before, as its `was` says.
+    pub was: Option<String>,
     /// Whether it lives only while the app runs. Durable ones come first in [`Module::lists`].
     pub transient: bool,
     /// What it holds.
@@ -108,6 +127,8 @@ pub struct Door {
     pub name: String,
     /// What it takes.
     pub fields: Vec<Field>,
+    /// Names that its fields had before.
+    pub former: Vec<Former>,
     /// Whether who asks is handed in after the fields: `by` as text, `from` as a node.
     pub takes_caller: bool,
     /// The sending app, where it is another one than this.
@@ -147,6 +168,8 @@ pub struct Output {
     pub name: String,
     /// What it carries.
     pub fields: Vec<Field>,
+    /// Names that its fields had before.
+    pub former: Vec<Former>,
     /// Where it goes.
     pub to: Destination,
 }
@@ -158,6 +181,8 @@ pub struct Timer {
     pub name: String,
     /// What `start` gives it; a timer of other arguments is another one.
     pub fields: Vec<Field>,
+    /// Names that its fields had before.
+    pub former: Vec<Former>,
     /// Its code.
     pub function: u32,
 }

@@ -113,7 +113,7 @@ impl App {
         let gone = || EventError::Shape { message: "the app has no such timer any more".to_owned() };
         let mut budget = Budget::new();
         let work = timer.ok_or_else(gone).and_then(|timer| {
-            let decoded = arguments::decode(arguments, &timer.fields, module, &mut budget);
+            let decoded = arguments::decode(arguments, (&timer.fields, &timer.former), module, &mut budget);
             let arguments = decoded.map_err(event_error)?;
             Ok(Work { function: timer.function, arguments, answer: None, budget })
         });

@@ -29,13 +29,16 @@ impl Checker<'_> {
         for (name, kind) in BUILT_IN {
             self.types.insert((*name).into(), kind.clone());
         }
+        let mut was = self.former_types(file);
         let mut spans: HashMap<&str, Span> = HashMap::new();
         for one in &file.enums {
             if let Some(before) = spans.insert(&one.name.text, one.name.span) {
                 self.twice(&one.name, "the type", before);
                 continue;
             }
-            self.distinct(&one.cases, "the case");
+            let names: Vec<Word> = one.cases.iter().map(|case| case.name.clone()).collect();
+            self.distinct(&names, "the case");
+            let former = self.former_cases(&one.cases);
             if one.cases.is_empty() {
                 self.empty(&one.name, "no case", "write its cases between the braces: `{ waiting, done }`");
             }
@@ -43,7 +46,9 @@ impl Checker<'_> {
             self.types.insert(one.name.text.clone(), Type::Enum(number));
             self.module.enums.push(Enumeration {
                 name: one.name.text.clone(),
-                cases: one.cases.iter().map(|case| case.text.clone()).collect(),
+                was: was.remove(&one.name.span.start),
+                cases: names.into_iter().map(|name| name.text).collect(),
+                former,
             });
         }
         let mut records = Vec::new();
@@ -58,7 +63,10 @@ impl Checker<'_> {
             }
             let number = self.module.records.len() as u32;
             self.types.insert(one.name.text.clone(), Type::Record(number));
-            self.module.records.push(Record { name: Some(one.name.text.clone()), fields: Vec::new() });
+            let was = was.remove(&one.name.span.start);
+            let former = self.former_fields(&one.fields);
+            let name = Some(one.name.text.clone());
+            self.module.records.push(Record { name, was, fields: Vec::new(), former });
             self.record_depths.push(0);
             records.push((number, one));
         }
@@ -233,6 +241,7 @@ impl Checker<'_> {
                 continue;
             }
             self.settings.insert(field.name.clone(), self.module.settings.len() as u32);
+            self.no_former(std::slice::from_ref(setting));
             let Field { name, kind, default } = field;
             self.module.settings.push(Setting { name, kind, default });
         }
@@ -242,6 +251,7 @@ impl Checker<'_> {
         let mut spans: HashMap<&str, Span> = HashMap::new();
         spans.extend(file.settings.iter().map(|setting| (setting.name.text.as_str(), setting.name.span)));
         // Numbers of durable lists do not depend on transient ones.
+        let mut was = self.former_states(file);
         let (durable, transient): (Vec<_>, Vec<_>) = file.states.iter().partition(|state| !state.transient);
         for state in durable.into_iter().chain(transient) {
             if let Some(before) = spans.insert(&state.name.text, state.name.span) {
@@ -256,7 +266,9 @@ impl Checker<'_> {
             };
             let number = self.module.lists.len() as u32;
             self.states.insert(state.name.text.clone(), number);
-            self.module.lists.push(List { name: state.name.text.clone(), transient: state.transient, kind });
+            let was = was.remove(&state.name.span.start);
+            let name = state.name.text.clone();
+            self.module.lists.push(List { name, was, transient: state.transient, kind });
         }
     }
 
@@ -378,33 +390,47 @@ impl Checker<'_> {
                 if let Some(before) = actions.insert(handler.name.text.clone(), handler.name.span) {
                     self.twice(&handler.name, "the action", before);
                 }
+                let former = self.former_fields(fields);
                 let fields = self.fields(fields);
-                self.module.timers.push(Timer { name: handler.name.text.clone(), fields, function });
+                self.module.timers.push(Timer { name: handler.name.text.clone(), fields, former, function });
                 continue;
             }
             let HandlerKind::On { fields, source, answer } = &handler.kind else { continue };
             if let Some(before) = actions.insert(handler.name.text.clone(), handler.name.span) {
                 self.twice(&handler.name, "the action", before);
             }
-            let fields = self.fields(fields);
+            let trees = fields;
+            let fields = self.fields(trees);
             let answer = answer.as_ref().map(|answer| self.resolve(answer));
             let name = handler.name.text.clone();
             match source {
                 Source::Outside { by } => {
                     routes.insert(name.clone(), handler.name.span);
                     self.inputs.insert(name.clone(), handler.name.span);
-                    let takes_caller = by.is_some();
-                    self.module.inputs.push(Door { name, fields, takes_caller, of: None, answer, function });
+                    self.no_former(trees);
+                    let (takes_caller, former) = (by.is_some(), Vec::new());
+                    self.module.inputs.push(Door {
+                        name,
+                        fields,
+                        former,
+                        takes_caller,
+                        of: None,
+                        answer,
+                        function,
+                    });
                 }
                 Source::Peer { of, .. } => {
                     let of = of.as_ref().map(|app| app.text.clone()).filter(|app| *app != self.module.name);
+                    let former = self.former_fields(trees);
                     if of.is_none() {
-                        let fields = fields.clone();
-                        self.module.outputs.push(Output { name: name.clone(), fields, to: Destination::Own });
+                        let (fields, former) = (fields.clone(), former.clone());
+                        let to = Destination::Own;
+                        self.module.outputs.push(Output { name: name.clone(), fields, former, to });
                     }
                     self.module.from_inputs.push(Door {
                         name,
                         fields,
+                        former,
                         takes_caller: true,
                         of,
                         answer,
@@ -444,12 +470,13 @@ impl Checker<'_> {
                 self.twice(&output.name, "the action", before);
                 continue;
             }
+            let former = self.former_fields(&output.fields);
             let fields = self.fields(&output.fields);
             let to = match &output.app {
                 Some(app) => Destination::App(app.text.clone()),
                 None => Destination::Endpoint,
             };
-            self.module.outputs.push(Output { name: output.name.text.clone(), fields, to });
+            self.module.outputs.push(Output { name: output.name.text.clone(), fields, former, to });
         }
     }
 
@@ -460,6 +487,7 @@ impl Checker<'_> {
                 continue;
             }
             let function = self.reserve_function(&procedure.name.text);
+            self.no_former(&procedure.fields);
             let fields = self.fields(&procedure.fields);
             let changes = self.first_change(&procedure.body);
             self.procedures
@@ -488,6 +516,7 @@ impl Checker<'_> {
     /// The function's number, arguments and, as soon as it is known, answer.
     pub(super) fn declare_function(&mut self, function: &tree::Function) -> Signature {
         let number = self.reserve_function(&function.name.text);
+        self.no_former(&function.fields);
         let fields = self.fields(&function.fields);
         let answer = function.answer.as_ref().map_or(Type::Broken, |answer| self.resolve(answer));
         Signature { function: number, is_view: function.is_view, fields, by: function.by.is_some(), answer }

@@ -75,6 +75,7 @@ impl Checker<'_> {
             self.module.views.push(Door {
                 name: function.name.text.clone(),
                 fields: signature.fields.clone(),
+                former: Vec::new(),
                 takes_caller: function.by.is_some(),
                 of: None,
                 answer: Some(answer.clone()),

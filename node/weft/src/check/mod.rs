@@ -6,7 +6,7 @@
 //!
 //! `declarations` resolves types, settings, state and doors; `calls` orders the functions; `functions` begins and ends them; `body` keeps one function's scope
 //! and registers; `expressions`, `operators`, `records`, `builtins`, `queries`, `changes` and `statements` check and lower what
-//! their names say; `tests` checks and lowers tests, which act on nodes from outside.
+//! their names say; `tests` checks and lowers tests, which act on nodes from outside; `was` looks at former names.
 
 mod body;
 mod builtins;
@@ -22,6 +22,7 @@ mod queries;
 mod records;
 mod statements;
 mod tests;
+mod was;
 
 use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};
 use crate::module::{Enumeration, Field, List, ListKind, Module, Record, Type, type_name};
@@ -180,7 +181,7 @@ impl Checker<'_> {
             .iter()
             .map(|(name, kind)| Field { name: name.clone(), kind: kind.clone(), default: None })
             .collect();
-        self.module.records.push(Record { name: None, fields: listed });
+        self.module.records.push(Record { name: None, was: None, fields: listed, former: Vec::new() });
         self.record_depths.push(depth);
         self.unnamed.insert(fields, number);
         Type::Record(number)

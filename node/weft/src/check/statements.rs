@@ -297,7 +297,7 @@ impl Body<'_, '_> {
             self.bind_value(name, kind, None);
             return;
         }
-        self.checker.module.scratch.push(List { name: name.text.clone(), transient: true, kind });
+        self.checker.module.scratch.push(List { name: name.text.clone(), was: None, transient: true, kind });
         self.has_own_lists = true;
         self.emit(Operation::Clear { list });
         self.bind(name, BindingKind::Keyed { list });

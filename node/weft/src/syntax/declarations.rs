@@ -326,25 +326,24 @@ impl Parser<'_> {
         Ok(Test { title, span, body })
     }
 
-    pub(super) fn was(&mut self) {
-        if self.is_word("was") {
-            let span = self.advance().span;
-            self.not_yet(span, "`was`");
-            if matches!(self.peek().kind, Kind::Name | Kind::Type) {
-                self.advance();
-            }
+    /// `was` and the name that something had before: a type's, or another's.
+    pub(super) fn was(&mut self, of_type: bool) -> Parsed<Option<Word>> {
+        if !self.take_word("was") {
+            return Ok(None);
         }
+        let what = "the name that it had before";
+        if of_type { self.need_type_name(what) } else { self.need_name(what) }.map(Some)
     }
 
     pub(super) fn enumeration(&mut self) -> Parsed<Enum> {
         let name = self.need_type_name("the name of the enum")?;
-        self.was();
+        let was = self.was(true)?;
         let open = self.need_sign("{")?;
         let (mut cases, mut said) = (Vec::new(), false);
         while !self.is_sign("}") {
             self.bounded(cases.len(), MEMBERS_MAX, "cases")?;
-            cases.push(self.new_name("a case")?);
-            self.was();
+            let name = self.new_name("a case")?;
+            cases.push(Case { name, was: self.was(false)? });
             if self.is_sign("(") || self.is_sign("=") || self.is_sign(":") {
                 return self.unexpected_with("`,` or `}`", |diagnostic| {
                     diagnostic.help("a case is a name alone; what goes with it are fields of a record, `T?`")
@@ -355,24 +354,24 @@ impl Parser<'_> {
             }
         }
         self.need_close(open, "}", "`,` or `}`")?;
-        Ok(Enum { name, cases })
+        Ok(Enum { name, was, cases })
     }
 
     pub(super) fn record(&mut self) -> Parsed<Record> {
         let name = self.need_type_name("the name of the record")?;
-        self.was();
+        let was = self.was(true)?;
         let open = self.need_sign("{")?;
         let fields = self.field_list(open, "}")?;
-        Ok(Record { name, fields })
+        Ok(Record { name, was, fields })
     }
 
     pub(super) fn state(&mut self, transient: bool) -> Parsed<State> {
         let name = self.new_name("the name of the state")?;
-        self.was();
+        let was = self.was(false)?;
         self.need_colon(&name)?;
         let kind = self.keyed_or_type()?;
         let initial = if self.take_sign("=") { Some(self.expression()?) } else { None };
-        Ok(State { transient, name, kind, initial })
+        Ok(State { transient, name, was, kind, initial })
     }
 
     pub(super) fn on(&mut self, file: &mut File) -> Parsed<()> {

@@ -70,11 +70,11 @@ impl Parser<'_> {
 
     pub(super) fn field(&mut self, what: &str) -> Parsed<Field> {
         let name = self.new_name(what)?;
-        self.was();
+        let was = self.was(false)?;
         self.need_colon(&name)?;
         let kind = self.type_tree()?;
         let default = if self.take_sign("=") { Some(self.expression()?) } else { None };
-        Ok(Field { name, kind, default })
+        Ok(Field { name, was, kind, default })
     }
 
     /// The `:` between a name and its type.

@@ -32,18 +32,27 @@ pub struct File {
 #[derive(Debug)]
 pub struct Enum {
     pub name: Word,
-    pub cases: Vec<Word>,
+    pub was: Option<Word>,
+    pub cases: Vec<Case>,
+}
+
+#[derive(Debug)]
+pub struct Case {
+    pub name: Word,
+    pub was: Option<Word>,
 }
 
 #[derive(Debug)]
 pub struct Record {
     pub name: Word,
+    pub was: Option<Word>,
     pub fields: Vec<Field>,
 }
 
 #[derive(Debug)]
 pub struct Field {
     pub name: Word,
+    pub was: Option<Word>,
     pub kind: TypeTree,
     pub default: Option<Expression>,
 }
@@ -68,6 +77,7 @@ impl TypeTree {
 pub struct State {
     pub transient: bool,
     pub name: Word,
+    pub was: Option<Word>,
     pub kind: TypeTree,
     pub initial: Option<Expression>,
 }
