@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Files that a person would read and type from.
-const PAGES: [&str; 4] = ["README.md", "CONTRIBUTING.md", "docs/node.md", "docs/app.md"];
+const PAGES: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/node.md", "docs/app.md"];
 
 /// What `.ci/run` runs instead of this test: these build or test the whole workspace.
 const RUN_BY_CI: [&str; 4] =
@@ -55,7 +55,7 @@ fn steps(page: &str) -> Vec<Step> {
         };
         let typed = line.strip_prefix("ann$ ").or(line.strip_prefix("ben$ ")).unwrap_or(line);
         let typed = typed.split("  ").next().unwrap_or_default().trim();
-        if ["selvedge", "curl", "cargo", "bash"].contains(&first_word(typed)) {
+        if ["selvedge", "curl", "sed", "cargo", "bash"].contains(&first_word(typed)) {
             steps.push(Step::Command { line: typed.to_owned(), shown: Vec::new() });
             in_block = true;
         } else if let (true, Some(Step::Command { shown, .. })) = (in_block, steps.last_mut()) {
@@ -183,7 +183,7 @@ impl Shell {
             if shown.is_empty() || fits(&expected, &lines) {
                 return;
             }
-            let comes = command.starts_with("curl http") && Instant::now() < deadline;
+            let comes = command.starts_with("curl") && !command.contains(" -d ") && Instant::now() < deadline;
             assert!(comes, "{command} prints\n{said}and the page says\n{}", expected.join("\n"));
             std::thread::sleep(LOOK_AGAIN);
         }

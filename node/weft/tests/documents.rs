@@ -1,4 +1,6 @@
-//! The examples of the language's page compile, and so do the apps.
+//! The examples of the language's page compile, its grammar is the parser's, and the apps compile.
+
+use std::collections::BTreeSet;
 
 #[test]
 fn every_example_compiles() {
@@ -12,6 +14,89 @@ fn every_example_compiles() {
     for example in examples {
         weft::compile(example, "docs/language.md").unwrap_or_else(|wrong| panic!("{wrong}"));
     }
+}
+
+/// The grammar of the language's page.
+fn grammar() -> &'static str {
+    let page = include_str!("../../../docs/language.md");
+    let (_, rest) = page.split_once("```ebnf\n").expect("the page has the grammar");
+    rest.split_once("```").expect("the grammar is closed").0
+}
+
+/// Words that the parser knows from other languages, to say what to write instead.
+const FOREIGN: &[&str] = &["each", "mut", "returns"];
+
+/// The words that the parser asks for, as its source has them: those that are reserved, those that begin a declaration, and
+/// those that it looks for where it stands.
+fn words_of_the_parser() -> BTreeSet<&'static str> {
+    let sources = [
+        include_str!("../src/syntax/parser.rs"),
+        include_str!("../src/syntax/declarations.rs"),
+        include_str!("../src/syntax/statements.rs"),
+        include_str!("../src/syntax/expressions.rs"),
+        include_str!("../src/syntax/fields.rs"),
+        include_str!("../src/syntax/queries.rs"),
+        include_str!("../src/syntax/texts.rs"),
+    ];
+    let is_word =
+        |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let mut words = BTreeSet::new();
+    for source in sources {
+        for asked in source.split("_word(\"").skip(1) {
+            words.extend(asked.split('"').next().filter(is_word));
+        }
+        for list in ["const RESERVED: &[&str] = &[", "const DECLARING: &[&str] = &["] {
+            let list = source.split_once(list).and_then(|(_, rest)| rest.split_once(']'));
+            words.extend(list.into_iter().flat_map(|(list, _)| list.split('"')).filter(is_word));
+        }
+        for (before, _) in source.match_indices("\" if before_name =>") {
+            words.extend(source[..before].rsplit('"').next().filter(is_word));
+        }
+    }
+    words.retain(|word| !FOREIGN.contains(word));
+    words
+}
+
+#[test]
+fn the_grammar_has_the_words_of_the_parser() {
+    let without_examples: String = grammar().lines().filter_map(|line| line.split("(*").next()).collect();
+    let quoted = without_examples.split('"').skip(1).step_by(2);
+    let is_word = |text: &&str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let words: BTreeSet<&str> = quoted.filter(is_word).collect();
+    assert_eq!(
+        words,
+        words_of_the_parser(),
+        "docs/language.md's grammar (left) and the parser's words (right)"
+    );
+}
+
+#[test]
+fn the_examples_of_the_grammar_fit_it() {
+    let (mut rule, mut seen) = ("", 0);
+    for line in grammar().lines() {
+        if !line.starts_with(' ')
+            && let Some((name, _)) = line.split_once(" =")
+        {
+            rule = name.trim();
+        }
+        let Some((_, example)) = line.split_once("(* e.g. ") else { continue };
+        let (example, _) = example.rsplit_once(" *)").expect("the example is closed");
+        let source = match rule {
+            "statement" => format!("app a\ntest \"t\" {{ {example} }}\n"),
+            "type" | "keyed" => format!("app a\nstate s: {example}\n"),
+            "arguments" => format!("app a\nview v = {example}\n"),
+            "query" | "source" => format!("app a\nview v = [x {example}]\n"),
+            "expression" | "choice" | "negation" | "comparison" | "product" | "place" | "atom" | "item" => {
+                format!("app a\nview v = {example}\n")
+            }
+            _ => format!("app a\n{example}\n"),
+        };
+        if let Err(wrong) = weft::syntax::parse(&source, "docs/language.md") {
+            panic!("{rule}: {example}\n{wrong}");
+        }
+        seen += 1;
+    }
+    assert!(seen >= 40, "only {seen} examples");
 }
 
 #[test]
