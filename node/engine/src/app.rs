@@ -14,9 +14,10 @@ use crate::json::{self, Unread};
 use crate::keyed::{Key, Range};
 use crate::machine::{Machine, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
-use crate::table::Walk;
+use crate::table::{Keyed, Slot};
+use crate::undo::{Before, Change};
 use sealing::NodeId;
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::sync::Arc;
 use weft::module::{Destination, Door, Field, ListKind, Module, Type};
 use weft::{Value, module};
@@ -189,61 +190,19 @@ impl App {
         }
         let module = Arc::clone(&self.module);
         let Some(work) = self.work(event, &module)? else { return Ok(Applied::default()) };
-        let (applied, state) = self.run(work, self.state.clone(), BTreeSet::new(), context)?;
-        self.state = state;
-        Ok(applied)
+        self.run(work, &module, context)
     }
 
-    /// Runs code from a state to another one, and says what that comes to.
-    fn run(
-        &self,
-        work: Work<'_>,
-        state: State,
-        touched: BTreeSet<(u32, Key)>,
-        context: &Context,
-    ) -> Result<(Applied, State), EventError> {
-        let module = Arc::clone(&self.module);
-        let mut machine = Machine::new(&module, state, self.me.0, context);
-        machine.touched = touched;
-        machine.budget = work.budget;
-        let value = machine.run(work.function, work.arguments).map_err(refusal)?;
-        if machine.sends.len() > context.room {
-            return Err(EventError::NoRoom { room: context.room });
+    /// Runs code and says what that comes to. What was changed before it runs is part of the event.
+    fn run(&mut self, work: Work<'_>, module: &Module, context: &Context) -> Result<Applied, EventError> {
+        let mut machine = Machine::new(module, self.state.take(), self.me.0, context);
+        let outcome = applied(&mut machine, work, context);
+        self.state = machine.state;
+        match outcome {
+            Ok(_) => self.state.commit(),
+            Err(_) => self.state.roll_back(),
         }
-        let answer = match work.answer {
-            Some(kind) => {
-                Some(json::write_value(&value, kind, &module, &mut machine.budget).map_err(refusal)?)
-            }
-            None => None,
-        };
-        let answer_bytes = answer.as_ref().map_or(0, String::len);
-        let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
-        let deltas = deltas(&self.state, &machine.state, &machine.touched, &module, &mut left)?;
-        let mut applied = Applied { answer, deltas, ..Applied::default() };
-        for sent in std::mem::take(&mut machine.sends) {
-            let bytes = match send(&sent, &module)? {
-                Sending::Node(send) => {
-                    applied.sends.push(send);
-                    applied.sends.last().map_or(0, |send| send.arguments.len())
-                }
-                Sending::Endpoint(to) => {
-                    let output = &module.outputs[sent.output as usize];
-                    let arguments =
-                        json::write_fields(&sent.arguments, &output.fields, &module, &mut machine.budget);
-                    let arguments = arguments.map_err(refusal)?;
-                    let bytes = arguments.len();
-                    applied.endpoint_sends.push(EndpointSend { output: output.name.clone(), arguments, to });
-                    bytes
-                }
-            };
-            left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
-        }
-        let is_transient = |list: &u32| module.lists.get(*list as usize).is_some_and(|list| list.transient);
-        applied.transient = machine.touched.iter().any(|(list, _)| is_transient(list));
-        applied.operations = machine.budget.used();
-        let mut state = machine.state;
-        state.end_event();
-        Ok((applied, state))
+        outcome
     }
 
     /// What an event asks for; nothing if it is a word of the fabric that the app does not listen to.
@@ -353,19 +312,20 @@ impl Snapshot {
             if module.lists[number as usize].transient {
                 continue;
             }
-            let mut keys = match list {
-                List::Variable(_) => None,
-                List::Keyed(keyed) => Some(keyed.walk(&Range::ALL, false)),
-            };
-            let mut next = match &mut keys {
-                None => Some(Key::default()),
-                Some(walk) => walk.next(),
-            };
-            while let Some(key) = next {
-                // A row that came in within the limit of an event's deltas is within any limit.
-                let row = encoded(&self.state, number, &key, module, usize::MAX).ok().flatten();
-                rows.push(Delta { list: number, key: key.to_bytes(), row });
-                next = keys.as_mut().and_then(Walk::next);
+            // A row that came in within the limit of an event's deltas is within any limit.
+            match list {
+                List::Variable(value) => {
+                    let row = encoded_variable(value, number, module, usize::MAX).ok();
+                    rows.push(Delta { list: number, key: Vec::new(), row });
+                }
+                List::Keyed(keyed) => {
+                    let mut walk = keyed.walk(&Range::ALL, false);
+                    while let Some(key) = walk.next() {
+                        let slot = keyed.find(&key);
+                        let row = slot.and_then(|slot| encoded_row(keyed, slot, module, usize::MAX).ok());
+                        rows.push(Delta { list: number, key: key.to_bytes(), row });
+                    }
+                }
             }
         }
         for (number, list) in self.state.lists.iter().enumerate() {
@@ -453,81 +413,145 @@ fn counter_row(counter: i64) -> Vec<u8> {
     row
 }
 
-/// A row of a list as bytes, or none when it is not there.
-fn encoded(
-    state: &State,
-    list: u32,
-    key: &Key,
-    module: &Module,
-    limit: usize,
-) -> Result<Option<Vec<u8>>, codec::Unwritable> {
-    let (value, kind) = match (&state.lists[list as usize], &module.lists[list as usize].kind) {
-        (List::Variable(value), ListKind::Variable { kind, .. }) => (value.clone(), kind.clone()),
-        (List::Keyed(keyed), ListKind::Keyed { record, .. }) => match keyed.find(key) {
-            Some(slot) => (Value::Record(keyed.row(slot)), Type::Record(*record)),
-            None => return Ok(None),
-        },
-        _ => return Err(codec::Unwritable),
+/// Runs code on a machine and says what that comes to; the state is as the code left it.
+fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Result<Applied, EventError> {
+    let module = machine.module;
+    machine.budget = work.budget;
+    let value = machine.run(work.function, work.arguments).map_err(refusal)?;
+    if machine.sends.len() > context.room {
+        return Err(EventError::NoRoom { room: context.room });
+    }
+    let answer = match work.answer {
+        Some(kind) => Some(json::write_value(&value, kind, module, &mut machine.budget).map_err(refusal)?),
+        None => None,
     };
-    let mut row = Vec::new();
-    codec::put_value(&value, &kind, module, limit, &mut row)?;
-    Ok(Some(row))
+    let answer_bytes = answer.as_ref().map_or(0, String::len);
+    let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
+    let (deltas, transient) = deltas(&mut machine.state, module, &mut left)?;
+    let mut applied = Applied { answer, deltas, transient, ..Applied::default() };
+    for sent in std::mem::take(&mut machine.sends) {
+        let bytes = match send(&sent, module)? {
+            Sending::Node(send) => {
+                applied.sends.push(send);
+                applied.sends.last().map_or(0, |send| send.arguments.len())
+            }
+            Sending::Endpoint(to) => {
+                let output = &module.outputs[sent.output as usize];
+                let arguments =
+                    json::write_fields(&sent.arguments, &output.fields, module, &mut machine.budget);
+                let arguments = arguments.map_err(refusal)?;
+                let bytes = arguments.len();
+                applied.endpoint_sends.push(EndpointSend { output: output.name.clone(), arguments, to });
+                bytes
+            }
+        };
+        left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
+    }
+    applied.operations = machine.budget.used();
+    Ok(applied)
 }
 
-/// The rows that differ between two states, among those that were touched; takes their bytes from `left`.
-fn deltas(
-    before: &State,
-    after: &State,
-    touched: &BTreeSet<(u32, Key)>,
+/// A row as bytes.
+fn encoded_row(
+    keyed: &Keyed,
+    slot: Slot,
     module: &Module,
-    left: &mut usize,
-) -> Result<Vec<Delta>, EventError> {
-    let too_large = |_| event_too_large();
-    let mut deltas = Vec::new();
-    for (list, key) in touched {
-        let transient = match *list {
-            COUNTERS => counted_list(key).is_some_and(|counted| module.lists[counted as usize].transient),
-            TIMERS => false,
-            list => module.lists[list as usize].transient,
-        };
-        if transient {
-            continue;
-        }
-        let (old, new) = if *list == COUNTERS {
-            (counter(before, key), counter(after, key))
-        } else if *list == TIMERS {
-            let due = |state: &State| match key {
-                Key::Bytes(key) => state.timers.due(key).map(counter_row),
-                Key::Word(_) => None,
-            };
-            (due(before), due(after))
-        } else {
-            let old = encoded(before, *list, key, module, usize::MAX).map_err(too_large)?;
-            (old, encoded(after, *list, key, module, *left).map_err(too_large)?)
-        };
-        if old == new {
-            continue;
-        }
-        let size = key.len() + new.as_ref().map_or(0, Vec::len);
-        *left = left.checked_sub(size).ok_or_else(event_too_large)?;
-        deltas.push(Delta { list: *list, key: key.to_bytes(), row: new });
+    limit: usize,
+) -> Result<Vec<u8>, codec::Unwritable> {
+    let mut row = Vec::new();
+    for (field, kind) in keyed.layout().kinds.iter().enumerate() {
+        codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, &mut row)?;
     }
-    Ok(deltas)
+    Ok(row)
+}
+
+fn encoded_variable(
+    value: &Value,
+    list: u32,
+    module: &Module,
+    limit: usize,
+) -> Result<Vec<u8>, codec::Unwritable> {
+    let ListKind::Variable { kind, .. } = &module.lists[list as usize].kind else {
+        return Err(codec::Unwritable);
+    };
+    let mut row = Vec::new();
+    codec::put_value(value, kind, module, limit, &mut row)?;
+    Ok(row)
+}
+
+/// What an event changed that is not what it was, its bytes taken from `left`; and whether it changed what is transient.
+fn deltas(state: &mut State, module: &Module, left: &mut usize) -> Result<(Vec<Delta>, bool), EventError> {
+    let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
+    let (mut deltas, mut transient) = (Vec::new(), false);
+    let (rows, lists) = state.changes();
+    for changes in rows {
+        let [Change { list, key, before }, ..] = changes else { continue };
+        let is_of_transient = match (*list, key) {
+            (COUNTERS, Key::Word(counted)) => u32::try_from(*counted).is_ok_and(is_transient),
+            (list, _) => is_transient(list),
+        };
+        if is_of_transient {
+            transient |= *list != COUNTERS;
+            continue;
+        }
+        let too_large = |_| event_too_large();
+        let (key, row) = match (before, lists.get(*list)) {
+            (Before::Word(before), _) => {
+                let (key, now) = match (*list, key) {
+                    (COUNTERS, Key::Word(counted)) => {
+                        let counted = *counted as u32;
+                        (counted.to_be_bytes().to_vec(), lists.keyed(counted).map(|keyed| keyed.counter))
+                    }
+                    (_, timer) => (timer.to_bytes(), lists.due(timer)),
+                };
+                if *before == now {
+                    continue;
+                }
+                (key, now.map(counter_row))
+            }
+            (Before::Variable(before), Some(List::Variable(now))) => {
+                if is_same(before, now) {
+                    continue;
+                }
+                (Vec::new(), Some(encoded_variable(now, *list, module, *left).map_err(too_large)?))
+            }
+            (_, Some(List::Keyed(keyed))) => {
+                let slot = keyed.find(key);
+                if is_as_it_was(keyed, slot, changes) {
+                    continue;
+                }
+                let row = slot.map(|slot| encoded_row(keyed, slot, module, *left));
+                (key.to_bytes(), row.transpose().map_err(too_large)?)
+            }
+            _ => continue,
+        };
+        let size = key.len() + row.as_ref().map_or(0, Vec::len);
+        *left = left.checked_sub(size).ok_or_else(event_too_large)?;
+        deltas.push(Delta { list: *list, key, row });
+    }
+    Ok((deltas, transient))
+}
+
+/// Whether a row that was changed is the same again.
+fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
+    changes.iter().all(|change| match (&change.before, slot) {
+        (Before::Row(Some(row)), Some(slot)) => {
+            row.iter().enumerate().all(|(field, before)| is_same(before, &keyed.value(slot, field as u16)))
+        }
+        (Before::Row(before), slot) => before.is_none() && slot.is_none(),
+        (Before::Field(field, before), Some(slot)) => is_same(before, &keyed.value(slot, *field)),
+        _ => false,
+    })
+}
+
+/// Whether two values are the same, as far as the bytes of an event reach: a value that shares its parts can be far
+/// larger than its memory.
+fn is_same(left: &Value, right: &Value) -> bool {
+    left.compare(right, &mut (EVENT_BYTES_MAX as u64)) == Some(Ordering::Equal)
 }
 
 fn event_too_large() -> EventError {
     EventError::Budget { unit: "bytes of changed rows, sends and answer", limit: EVENT_BYTES_MAX as u64 }
-}
-
-/// The list whose numbers a row of [`COUNTERS`] keeps.
-fn counted_list(key: &Key) -> Option<u32> {
-    let Key::Bytes(key) = key else { return None };
-    Some(u32::from_be_bytes(key.as_ref().try_into().ok()?))
-}
-
-fn counter(state: &State, key: &Key) -> Option<Vec<u8>> {
-    let list = counted_list(key)?;
-    Some(counter_row(state.keyed(list)?.counter))
 }
 
 /// Where a send goes.

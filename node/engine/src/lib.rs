@@ -5,7 +5,9 @@
 //!
 //! How the parts meet: `app` takes events and views, reads their arguments (`json` from outside, `arguments` from
 //! other nodes), and runs code on the `machine`, which changes a `state`; `codec` turns rows and keys into bytes.
-//! An event works on a copy of the state's roots, which costs nothing, and the copy becomes the state when it is done.
+//! An event changes the state in place and `undo` remembers what was: where the event is refused it is played backward,
+//! where not the log's deltas are what differs from it. `table` keeps the rows of a list; a snapshot shares its pages,
+//! and what changes while one is held is copied once.
 
 mod app;
 mod arguments;
@@ -21,6 +23,7 @@ mod state;
 mod table;
 pub mod testing;
 mod text;
+mod undo;
 
 pub use app::{App, Due, Snapshot};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};

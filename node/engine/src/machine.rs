@@ -19,7 +19,6 @@ use crate::cursor::{Cursor, Step};
 use crate::event::Context;
 use crate::keyed::{Key, Range};
 use crate::state::State;
-use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use weft::Value;
@@ -31,7 +30,6 @@ pub(crate) struct Machine<'m> {
     pub(crate) module: &'m Module,
     pub(crate) state: State,
     pub(crate) budget: Budget,
-    pub(crate) touched: BTreeSet<(u32, Key)>,
     pub(crate) sends: Vec<Sent>,
     pub(crate) me: Arc<[u8; 32]>,
     pub(crate) now: i64,
@@ -73,7 +71,6 @@ impl<'m> Machine<'m> {
             module,
             state,
             budget: Budget::new(),
-            touched: BTreeSet::new(),
             sends: Vec::new(),
             me: Arc::new(me),
             now: world.now,

@@ -1,7 +1,9 @@
 //! The state of an app: lists by key, variables, timers, kept so that a copy is a copy of their roots.
 
-use crate::keyed::Layout;
-use crate::table::Keyed;
+use crate::budget::Fault;
+use crate::keyed::{Key, Layout, Row};
+use crate::table::{Keyed, Slot};
+use crate::undo::{Before, Change, Undo};
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use weft::Value;
@@ -27,6 +29,8 @@ pub(crate) struct State {
     pub(crate) settings: Arc<Vec<Value>>,
     /// Keyed lists of functions, empty between events.
     scratch: Vec<Keyed>,
+    /// What the event that runs has changed; empty between events.
+    undo: Undo,
 }
 
 /// Pending timers.
@@ -37,8 +41,8 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Begins, moves or ends one.
-    pub(crate) fn set(&mut self, key: &TimerKey, due: Option<i64>) {
+    /// Begins, moves or ends one; when it was due.
+    fn set(&mut self, key: &TimerKey, due: Option<i64>) -> Option<i64> {
         let before = match due {
             Some(due) => self.due.insert(Arc::clone(key), due),
             None => self.due.remove(key),
@@ -49,6 +53,7 @@ impl Timers {
         if let Some(due) = due {
             self.order.insert((due, Arc::clone(key)));
         }
+        before
     }
 
     pub(crate) fn due(&self, key: &TimerKey) -> Option<i64> {
@@ -101,12 +106,136 @@ impl State {
         let scratch =
             module.scratch.iter().map(|list| Keyed::new(Arc::new(Layout::of(list, module)))).collect();
         let settings = module.settings.iter().map(|setting| setting.default.clone().unwrap_or_default());
-        State { lists, timers: Timers::default(), settings: Arc::new(settings.collect()), scratch }
+        let settings = Arc::new(settings.collect());
+        State { lists, timers: Timers::default(), settings, scratch, undo: Undo::default() }
     }
 
-    /// Empties all local lists.
-    pub(crate) fn end_event(&mut self) {
+    /// Takes it all; what is left in its place has no lists.
+    pub(crate) fn take(&mut self) -> State {
+        let settings = Arc::clone(&self.settings);
+        let (lists, scratch) = (Vec::new(), Vec::new());
+        let nothing = State { lists, timers: Timers::default(), settings, scratch, undo: Undo::default() };
+        std::mem::replace(self, nothing)
+    }
+
+    /// Ends an event: what it changed stays.
+    pub(crate) fn commit(&mut self) {
+        self.undo.clear();
         self.scratch.iter_mut().for_each(Keyed::clear);
+    }
+
+    /// Ends an event: all is what it was when it began.
+    pub(crate) fn roll_back(&mut self) {
+        for Change { list, key, before } in self.undo.take() {
+            match before {
+                Before::Row(row) => {
+                    let Some(keyed) = self.keyed_mut(list) else { continue };
+                    match row {
+                        Some(row) => keyed.put(&key, &row),
+                        None => keyed.remove(&key),
+                    };
+                }
+                Before::Field(field, value) => {
+                    if let Some(keyed) = self.keyed_mut(list)
+                        && let Some(slot) = keyed.find(&key)
+                    {
+                        keyed.set(slot, field, value);
+                    }
+                }
+                Before::Variable(value) => {
+                    if let Some(List::Variable(place)) = self.lists.get_mut(list as usize) {
+                        *place = value;
+                    }
+                }
+                Before::Word(due) if list == TIMERS => {
+                    if let Key::Bytes(key) = &key {
+                        self.timers.set(key, due);
+                    }
+                }
+                Before::Word(number) => {
+                    if let Key::Word(list) = key
+                        && let Some(keyed) = u32::try_from(list).ok().and_then(|list| self.keyed_mut(list))
+                    {
+                        keyed.counter = number.unwrap_or_default();
+                    }
+                }
+            }
+        }
+        self.scratch.iter_mut().for_each(Keyed::clear);
+    }
+
+    /// What the event that runs has changed, row by row in the order of lists and keys, and the state as it is.
+    pub(crate) fn changes(&mut self) -> (impl Iterator<Item = &[Change]>, Lists<'_>) {
+        (self.undo.rows(), Lists { lists: &self.lists, timers: &self.timers })
+    }
+
+    fn log(&mut self, list: u32, key: Key, before: Before) -> Result<(), Fault> {
+        match list {
+            // Nobody sees what a local list was.
+            SCRATCH..TIMERS => Ok(()),
+            list => self.undo.push(Change { list, key, before }),
+        }
+    }
+
+    /// Puts a row where its key says.
+    pub(crate) fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
+        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let before = keyed.put(&key, row);
+        self.log(list, key, Before::Row(before))
+    }
+
+    /// Removes the row of a key; whether there was one.
+    pub(crate) fn remove(&mut self, list: u32, key: Key) -> Result<bool, Fault> {
+        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let Some(before) = keyed.remove(&key) else { return Ok(false) };
+        self.log(list, key, Before::Row(Some(before)))?;
+        Ok(true)
+    }
+
+    /// Gives a field of a row another value.
+    pub(crate) fn set(
+        &mut self,
+        list: u32,
+        (key, slot): (Key, Slot),
+        field: u16,
+        value: Value,
+    ) -> Result<(), Fault> {
+        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let before = keyed.set(slot, field, value);
+        self.log(list, key, Before::Field(field, before))
+    }
+
+    /// Gives a variable another value.
+    pub(crate) fn store(&mut self, list: u32, value: Value) -> Result<(), Fault> {
+        let Some(List::Variable(place)) = self.lists.get_mut(list as usize) else {
+            return Err(Fault::unproven("a variable"));
+        };
+        let before = std::mem::replace(place, value);
+        self.log(list, Key::Word(0), Before::Variable(before))
+    }
+
+    /// No number up to this one is given out again.
+    pub(crate) fn count_up(&mut self, list: u32, number: i64) -> Result<(), Fault> {
+        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        if keyed.counter >= number {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut keyed.counter, number);
+        match list {
+            SCRATCH.. => Ok(()),
+            _ => self.log(COUNTERS, Key::Word(i64::from(list)), Before::Word(Some(before))),
+        }
+    }
+
+    /// Begins, moves or ends a timer.
+    pub(crate) fn set_timer(&mut self, key: &TimerKey, due: Option<i64>) -> Result<(), Fault> {
+        let before = self.timers.set(key, due);
+        self.log(TIMERS, Key::Bytes(Arc::clone(key)), Before::Word(before))
+    }
+
+    /// Begins, moves or ends a timer outside of an event.
+    pub(crate) fn restore_timer(&mut self, key: &TimerKey, due: Option<i64>) {
+        self.timers.set(key, due);
     }
 
     /// Takes over the local lists of another state of the same module.
@@ -131,6 +260,33 @@ impl State {
         match self.lists.get_mut(list as usize) {
             Some(List::Keyed(keyed)) => Some(keyed),
             _ => None,
+        }
+    }
+}
+
+/// The state without what an event has changed in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Lists<'s> {
+    lists: &'s [List],
+    timers: &'s Timers,
+}
+
+impl<'s> Lists<'s> {
+    pub(crate) fn get(self, list: u32) -> Option<&'s List> {
+        self.lists.get(list as usize)
+    }
+
+    pub(crate) fn keyed(self, list: u32) -> Option<&'s Keyed> {
+        match self.get(list) {
+            Some(List::Keyed(keyed)) => Some(keyed),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn due(self, timer: &Key) -> Option<i64> {
+        match timer {
+            Key::Bytes(key) => self.timers.due(key),
+            Key::Word(_) => None,
         }
     }
 }

@@ -3,15 +3,13 @@
 //! Timers are rows. When an `every` fires next is not: whoever runs the app keeps it with whatever else changes
 //! ([`App::ticks`]), so that a tick that changes nothing writes nothing.
 
-use super::{App, Work, deltas, event_error};
+use super::{App, Work, deltas, event_error, refusal};
 use crate::arguments;
 use crate::budget::{Budget, EVENT_BYTES_MAX};
 use crate::codec::Reader;
 use crate::event::{Applied, Context, EventError, RestoreError};
-use crate::keyed::Key;
-use crate::state::{TIMERS, TimerKey, read_timer_key};
+use crate::state::{TimerKey, read_timer_key};
 use crate::text;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use weft::module::Module;
 
@@ -87,7 +85,7 @@ impl App {
             }
             None => None,
         };
-        self.state.timers.set(&key.into(), due);
+        self.state.restore_timer(&key.into(), due);
         Ok(())
     }
 
@@ -105,9 +103,6 @@ impl App {
 
     /// A timer fires: it is not pending any more, whatever its handler does.
     fn fire(&mut self, key: &TimerKey, module: &Module, context: &Context) -> Result<Applied, EventError> {
-        let mut state = self.state.clone();
-        state.timers.set(key, None);
-        let touched = BTreeSet::from([(TIMERS, Key::Bytes(Arc::clone(key)))]);
         let (name, arguments) = read_timer_key(key).unwrap_or_default();
         let timer = module.timers.iter().find(|timer| timer.name == name);
         let gone = || EventError::Shape { message: "the app has no such timer any more".to_owned() };
@@ -117,20 +112,24 @@ impl App {
             let arguments = decoded.map_err(event_error)?;
             Ok(Work { function: timer.function, arguments, answer: None, budget })
         });
-        let outcome = work.and_then(|work| self.run(work, state.clone(), touched.clone(), context));
-        let (applied, state) = match outcome {
-            Ok(done) => done,
+        // Not pending any more before its handler runs: it may start itself again.
+        let ends = |app: &mut App| app.state.set_timer(key, None).map_err(refusal);
+        let outcome = work.and_then(|work| {
+            ends(self)?;
+            self.run(work, module, context)
+        });
+        match outcome {
             // There will be room: it stays pending until then.
-            Err(error @ EventError::NoRoom { .. }) => return Err(error),
+            Ok(_) | Err(EventError::NoRoom { .. }) => outcome,
             Err(error) => {
+                ends(self)?;
                 let mut left = EVENT_BYTES_MAX;
-                let deltas = deltas(&self.state, &state, &touched, module, &mut left)?;
+                let deltas = deltas(&mut self.state, module, &mut left);
+                self.state.commit();
                 let failed = Some(format!("timer `{name}`: {error}"));
-                (Applied { deltas, failed, ..Applied::default() }, state)
+                Ok(Applied { deltas: deltas?.0, failed, ..Applied::default() })
             }
-        };
-        self.state = state;
-        Ok(applied)
+        }
     }
 
     /// An `every` fires, once for all that it missed.
@@ -141,16 +140,13 @@ impl App {
         let every = module.everies[at];
         let (arguments, budget) = (Vec::new(), Budget::new());
         let work = Work { function: every.function, arguments, answer: None, budget };
-        let outcome = self.run(work, self.state.clone(), BTreeSet::new(), context);
-        if let Err(error @ EventError::NoRoom { .. }) = outcome {
-            return Err(error);
+        let outcome = self.run(work, module, context);
+        if let Err(EventError::NoRoom { .. }) = outcome {
+            return outcome;
         }
         self.ticks[at] = Some(next_tick(every.period, context.now));
         match outcome {
-            Ok((applied, state)) => {
-                self.state = state;
-                Ok(applied)
-            }
+            Ok(applied) => Ok(applied),
             Err(error) => {
                 let failed = Some(format!("every {}: {error}", text::duration(every.period)));
                 Ok(Applied { failed, ..Applied::default() })

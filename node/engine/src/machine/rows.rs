@@ -4,7 +4,7 @@ use super::Machine;
 use crate::arguments;
 use crate::budget::{Fault, TIMER_BYTES_MAX};
 use crate::keyed::{Key, Range, Row};
-use crate::state::{COUNTERS, List, TIMERS, TIMERS_MAX, TimerKey, timer_key};
+use crate::state::{List, TIMERS_MAX, TimerKey, timer_key};
 use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
@@ -83,10 +83,7 @@ impl Machine<'_> {
             }
             Operation::StoreVariable { list, value } => {
                 let value = self.get(value).clone();
-                if let Some(List::Variable(place)) = self.state.lists.get_mut(list as usize) {
-                    *place = value;
-                }
-                self.touched.insert((list, Key::default()));
+                self.state.store(list, value)?;
             }
             Operation::Setting { out, setting } => {
                 let value = self.state.settings.get(setting as usize).cloned();
@@ -104,13 +101,11 @@ impl Machine<'_> {
                 if self.state.timers.len() >= TIMERS_MAX && self.state.timers.due(&key).is_none() {
                     return Err(Fault::Budget { unit: "pending timers", limit: TIMERS_MAX as u64 });
                 }
-                self.state.timers.set(&key, Some(due));
-                self.touched.insert((TIMERS, Key::Bytes(key)));
+                self.state.set_timer(&key, Some(due))?;
             }
             Operation::Cancel { timer, first, count } => {
                 let key = self.timer(timer, first, count)?;
-                self.state.timers.set(&key, None);
-                self.touched.insert((TIMERS, Key::Bytes(key)));
+                self.state.set_timer(&key, None)?;
             }
             Operation::Random { out, low, high } => {
                 let (low, high) = (self.word(low)?, self.word(high)?);
@@ -157,13 +152,7 @@ impl Machine<'_> {
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
         self.charge_entries(list, &key, before.as_ref(), Some(&row))?;
-        if list < SCRATCH {
-            self.touched.insert((list, key.clone()));
-        }
-        if let Some(keyed) = self.state.keyed_mut(list) {
-            keyed.put(&key, &row);
-        }
-        Ok(())
+        self.state.put(list, key, &row)
     }
 
     fn set_field(&mut self, list: u32, key: Register, field: u16, value: Register) -> Result<(), Fault> {
@@ -172,17 +161,14 @@ impl Machine<'_> {
         self.charge_search(list, key.len(), 3)?;
         let value = self.get(value).clone();
         let Some(slot) = self.keyed(list)?.find(&key) else { return Err(self.no_such_row(list)) };
-        if self.keyed(list)?.value(slot, field) == value {
+        // Whether larger values are the same is seen at the end, once.
+        if let Value::Word(word) = value
+            && self.keyed(list)?.value(slot, field) == Value::Word(word)
+        {
             return Ok(());
         }
         self.charge_moved_entries(list, &key, field, &value)?;
-        if list < SCRATCH {
-            self.touched.insert((list, key.clone()));
-        }
-        if let Some(keyed) = self.state.keyed_mut(list) {
-            keyed.set(slot, field, value);
-        }
-        Ok(())
+        self.state.set(list, (key, slot), field, value)
     }
 
     fn no_such_row(&self, list: u32) -> Fault {
@@ -194,37 +180,24 @@ impl Machine<'_> {
         self.charge_search(list, key.len(), 3)?;
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
+        let int_key = keyed.layout().int_key();
         self.charge_entries(list, &key, before.as_ref(), None)?;
-        let Some(keyed) = self.state.keyed_mut(list) else { return Ok(()) };
-        if keyed.remove(&key).is_none() || list >= SCRATCH {
-            return Ok(());
-        }
         // A number that a removed row had is not given out again.
-        let number = keyed.layout().int_key().and(match &key {
-            Key::Word(number) => Some(*number),
-            Key::Bytes(_) => None,
-        });
-        self.touched.insert((list, key));
-        if let Some(number) = number {
-            self.count_up(list, number);
+        let number = match (int_key, &key) {
+            (Some(_), Key::Word(number)) => Some(*number),
+            _ => None,
+        };
+        match (self.state.remove(list, key)?, number) {
+            (true, Some(number)) if list < SCRATCH => self.state.count_up(list, number),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn next_id(&mut self, list: u32) -> Result<i64, Fault> {
         let greatest = self.keyed(list)?.greatest();
         let next =
             greatest.checked_add(1).ok_or_else(|| Fault::Refused("the list has no numbers left".into()))?;
-        self.count_up(list, next);
+        self.state.count_up(list, next)?;
         Ok(next)
-    }
-
-    fn count_up(&mut self, list: u32, number: i64) {
-        if let Some(keyed) = self.state.keyed_mut(list)
-            && keyed.counter < number
-        {
-            keyed.counter = number;
-            self.touched.insert((COUNTERS, Key::Bytes(list.to_be_bytes().as_slice().into())));
-        }
     }
 }

@@ -305,7 +305,7 @@ fn a_table_is_what_a_map_is() {
     .iter()
     .enumerate()
     {
-        for (many, steps) in [(12, 300), (120, 800), (4_000, 4_000)] {
+        for (many, steps) in [(12, 300), (120, 800), (2_000, 2_000)] {
             history(layout, seed as u64, many, steps);
         }
     }

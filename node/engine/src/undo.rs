@@ -1,0 +1,167 @@
+//! What an event changed: played backward where it is refused, and what the log gets where it is not.
+
+use crate::budget::Fault;
+use crate::keyed::{Key, Row};
+use std::sync::Arc;
+use weft::Value;
+
+/// Rows and fields that one event changes: with them it remembers what they were, in 64 bytes each.
+const CHANGES_MAX: usize = 1 << 21;
+/// Changes that are kept before those of the same row and field are made one.
+const UNMERGED: usize = 1 << 12;
+
+/// Something that is another than it was.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    /// The number of the list in deltas.
+    pub(crate) list: u32,
+    /// The row's key. Of a variable `Word(0)`, of [`crate::COUNTERS`] the list's number, of [`crate::TIMERS`] its bytes.
+    pub(crate) key: Key,
+    pub(crate) before: Before,
+}
+
+/// What was there.
+#[derive(Debug, Clone)]
+pub(crate) enum Before {
+    /// A row, or none.
+    Row(Option<Row>),
+    /// A field of a row that was there.
+    Field(u16, Value),
+    /// A variable's value.
+    Variable(Value),
+    /// A counter's number, or when a timer was due.
+    Word(Option<i64>),
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Undo {
+    /// In the order in which they were made.
+    changes: Vec<Change>,
+    /// How many there may be before some are made one.
+    unmerged: usize,
+}
+
+impl Undo {
+    pub(crate) fn push(&mut self, change: Change) -> Result<(), Fault> {
+        self.changes.push(change);
+        if self.changes.len() <= self.unmerged.max(UNMERGED) {
+            return Ok(());
+        }
+        self.merge();
+        self.unmerged = 2 * self.changes.len();
+        match self.changes.len() {
+            0..=CHANGES_MAX => Ok(()),
+            _ => Err(Fault::Budget { unit: "changed rows and fields", limit: CHANGES_MAX as u64 }),
+        }
+    }
+
+    /// All changes, the last one first.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Change> + use<> {
+        self.unmerged = 0;
+        std::mem::take(&mut self.changes).into_iter().rev()
+    }
+
+    /// Forgets all: what is, stays.
+    pub(crate) fn clear(&mut self) {
+        self.unmerged = 0;
+        self.changes.clear();
+        self.changes.shrink_to(UNMERGED);
+    }
+
+    /// What is changed, row by row in the order of lists and keys: of each row the row that was there, or some of its
+    /// fields.
+    pub(crate) fn rows(&mut self) -> impl Iterator<Item = &[Change]> {
+        self.merge();
+        self.changes.chunk_by(is_of_same_row)
+    }
+
+    /// Leaves one change of a row or field: back to what it was at the beginning.
+    fn merge(&mut self) {
+        if self.changes.len() < 2 {
+            return;
+        }
+        // Stable: those of a row stay in the order in which they were made.
+        self.changes.sort_by(|left, right| left.list.cmp(&right.list).then_with(|| left.key.cmp(&right.key)));
+        let mut merged: Vec<Change> = Vec::with_capacity(self.changes.len());
+        for change in std::mem::take(&mut self.changes) {
+            let from =
+                merged.iter().rposition(|other| !is_of_same_row(other, &change)).map_or(0, |at| at + 1);
+            match (&change.before, merged.get(from).map(|first| &first.before)) {
+                (_, None) => merged.push(change),
+                (Before::Field(field, _), Some(Before::Field(..))) => {
+                    let is_known =
+                        |other: &Change| matches!(&other.before, Before::Field(known, _) if known == field);
+                    if !merged[from..].iter().any(is_known) {
+                        merged.push(change);
+                    }
+                }
+                // The row was put or removed after some of its fields were changed.
+                (Before::Row(Some(row)), Some(Before::Field(..))) => {
+                    let mut row = row.to_vec();
+                    for change in merged.drain(from..) {
+                        if let Before::Field(field, value) = change.before {
+                            row[field as usize] = value;
+                        }
+                    }
+                    merged.push(Change { before: Before::Row(Some(Arc::from(row))), ..change });
+                }
+                _ => {}
+            }
+        }
+        self.changes = merged;
+    }
+}
+
+fn is_of_same_row(left: &Change, right: &Change) -> bool {
+    left.list == right.list && left.key == right.key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_each_row_and_field_stays() {
+        let field = |key: i64, field: u16, value: i64| (key, Before::Field(field, Value::Word(value)));
+        let row =
+            |key: i64, row: Option<[i64; 3]>| (key, Before::Row(row.map(|row| row.map(Value::Word).into())));
+        for (changes, merged) in [
+            (vec![], vec![]),
+            (vec![field(2, 1, 10)], vec![field(2, 1, 10)]),
+            (
+                vec![field(2, 1, 10), field(1, 1, 5), field(2, 1, 11), field(2, 2, 7), field(2, 2, 8)],
+                vec![field(1, 1, 5), field(2, 1, 10), field(2, 2, 7)],
+            ),
+            (vec![row(1, None), field(1, 1, 3), row(1, Some([1, 4, 0])), row(1, None)], vec![row(1, None)]),
+            (
+                vec![field(1, 1, 3), field(1, 1, 4), row(1, Some([1, 9, 8])), row(1, None), field(1, 2, 3)],
+                vec![row(1, Some([1, 3, 8]))],
+            ),
+            (
+                vec![field(3, 1, 3), row(2, None), row(3, Some([3, 4, 5]))],
+                vec![row(2, None), row(3, Some([3, 3, 5]))],
+            ),
+        ] {
+            let mut undo = Undo::default();
+            for (key, before) in changes {
+                assert!(undo.push(Change { list: 0, key: Key::Word(key), before }).is_ok());
+            }
+            let found: Vec<String> =
+                undo.rows().flatten().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
+            let expected: Vec<String> =
+                merged.iter().map(|(key, before)| format!("{:?}", (Key::Word(*key), before))).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn many_changes_of_few_fields_are_few() {
+        let mut undo = Undo::default();
+        for at in 0..50_000 {
+            let before = Before::Field(1, Value::Word(at));
+            assert!(undo.push(Change { list: 0, key: Key::Word(at % 100), before }).is_ok());
+            assert!(undo.changes.len() <= UNMERGED + 1);
+        }
+        assert_eq!(undo.rows().count(), 100);
+    }
+}
