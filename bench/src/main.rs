@@ -1,0 +1,112 @@
+//! Measures Selvedge beside its peers, by the rules of `README.md` here.
+//!
+//! How the parts meet: a suite declares its figures, makes the contenders of each and hands them to `pairs`, which runs
+//! them in turn while `machine` watches what else goes on; a `figure` is what came of it and what follows from that;
+//! `report` shows it. `data` makes what all contenders get.
+//!
+//! Nothing depends on this room.
+
+mod data;
+mod figure;
+mod language;
+mod machine;
+mod pairs;
+mod report;
+
+use clap::{Parser, ValueEnum};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Measures Selvedge beside its peers; README.md in this folder says what and how.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge-bench", version)]
+struct Arguments {
+    /// What to measure.
+    suite: Suite,
+    /// Only these figures.
+    names: Vec<String>,
+    /// One JSON object a figure, with every trial.
+    #[arg(long)]
+    json: bool,
+    /// Tiny sizes: answers are checked, nothing is judged.
+    #[arg(long)]
+    short: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Suite {
+    /// The language and its engine.
+    Language,
+    /// What `language` starts for itself: memory of rows, in a process of its own.
+    #[value(hide = true)]
+    Rows,
+}
+
+/// Why there is no figure.
+#[derive(Debug, thiserror::Error)]
+enum BenchError {
+    /// There is no such figure.
+    #[error("there is no figure `{name}`; there are {there}")]
+    NoSuch { name: String, there: String },
+    /// A contender gave a wrong answer.
+    #[error("{who} answered {found}, expected {expected}")]
+    Wrong { who: String, expected: String, found: String },
+    /// An app does not compile.
+    #[error("an app of the bench does not compile:\n{0}")]
+    Compile(String),
+    /// An event was not applied.
+    #[error("an event failed: {0}")]
+    Event(#[from] engine::EventError),
+    /// A view gave nothing.
+    #[error("a view failed: {0}")]
+    View(#[from] engine::ViewError),
+    /// SQLite failed.
+    #[error("SQLite: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A process beside us failed.
+    #[error("{0}")]
+    Process(String),
+    /// The machine does not say what is asked.
+    #[error("this machine does not say what is measured: {0}")]
+    Machine(String),
+    /// Output went nowhere.
+    #[error("the output is closed: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl BenchError {
+    /// An answer beside what was expected.
+    fn unless(who: &str, expected: impl ToString, found: impl ToString) -> Result<(), BenchError> {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        if expected == found { Ok(()) } else { Err(BenchError::Wrong { who: who.into(), expected, found }) }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), BenchError> {
+    let mut output = io::stdout();
+    match arguments.suite {
+        Suite::Rows => return language::rows::report_own_memory(&arguments.names, &mut output),
+        Suite::Language => {}
+    }
+    let provenance = machine::provenance()?;
+    if !arguments.json {
+        writeln!(output, "{}\n", report::heading(&provenance))?;
+    }
+    language::run(&arguments.names, arguments.short, &mut |figure| {
+        match arguments.json {
+            true => writeln!(output, "{}", figure.json(&provenance))?,
+            false => writeln!(output, "{}", report::lines(&figure))?,
+        }
+        Ok(())
+    })
+}
