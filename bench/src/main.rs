@@ -84,7 +84,8 @@ impl BenchError {
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
@@ -92,21 +93,30 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), BenchError> {
+/// Whether every figure was measured.
+fn run(arguments: &Arguments) -> Result<bool, BenchError> {
     let mut output = io::stdout();
-    match arguments.suite {
-        Suite::Rows => return language::rows::report_own_memory(&arguments.names, &mut output),
-        Suite::Language => {}
+    if let Suite::Rows = arguments.suite {
+        language::rows::report_own_memory(&arguments.names, &mut output)?;
+        return Ok(true);
     }
     let provenance = machine::provenance()?;
     if !arguments.json {
         writeln!(output, "{}\n", report::heading(&provenance))?;
     }
-    language::run(&arguments.names, arguments.short, &mut |figure| {
-        match arguments.json {
-            true => writeln!(output, "{}", figure.json(&provenance))?,
-            false => writeln!(output, "{}", report::lines(&figure))?,
+    let mut all = true;
+    language::run(&arguments.names, arguments.short, &mut |declared, measured| {
+        all &= measured.is_ok();
+        match (measured, arguments.json) {
+            (Ok(figure), true) => writeln!(output, "{}", figure.json(&provenance))?,
+            (Ok(figure), false) => writeln!(output, "{}", report::lines(&figure))?,
+            (Err(error), true) => {
+                let failed = serde_json::json!({ "name": declared.name, "failed": error.to_string() });
+                writeln!(output, "{failed}")?;
+            }
+            (Err(error), false) => writeln!(output, "{} FAILED: {error}\n", declared.name)?,
         }
         Ok(())
-    })
+    })?;
+    Ok(all)
 }

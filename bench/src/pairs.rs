@@ -3,6 +3,7 @@
 use crate::BenchError;
 use crate::figure::{Declared, PAIRS, PAIRS_MAX, PAIRS_OF_GROWTH, Pair, Series};
 use crate::machine::Ticks;
+use std::time::{Duration, Instant};
 
 /// One side of a comparison, with its data loaded.
 pub trait Contender {
@@ -14,6 +15,25 @@ pub trait Contender {
     }
     /// Does the work of a round, checks its answers, and gives its value. The same round is the same work for all.
     fn trial(&mut self, round: usize) -> Result<f64, BenchError>;
+}
+
+/// The least time of a timed trial: long beside the clock's and the scheduler's grain.
+const TRIAL_MILLISECONDS_MIN: u64 = 250;
+
+/// Repeats work until a trial is long enough; gives how often it was done, and in which time.
+pub fn repeat(
+    mut work: impl FnMut(usize) -> Result<(), BenchError>,
+) -> Result<(usize, Duration), BenchError> {
+    let least = Duration::from_millis(TRIAL_MILLISECONDS_MIN);
+    let started = Instant::now();
+    for times in 0.. {
+        let elapsed = started.elapsed();
+        if elapsed >= least {
+            return Ok((times, elapsed));
+        }
+        work(times)?;
+    }
+    Ok((0, Duration::ZERO))
 }
 
 /// How long a series is.

@@ -55,6 +55,9 @@ fn sizes(short: bool, tiny: usize, judged: usize, growth: &[usize]) -> Vec<Size>
     [Size { units: judged, length: Length::Judged }].into_iter().chain(growth).collect()
 }
 
+/// Takes what came of a figure.
+type Show<'s> = &'s mut dyn FnMut(&Declared, Result<Figure, BenchError>) -> Result<(), BenchError>;
+
 type Measure = fn(Declared, bool) -> Result<Figure, BenchError>;
 
 const FIGURES: &[(Declared, Measure)] = &[
@@ -70,12 +73,8 @@ const FIGURES: &[(Declared, Measure)] = &[
     (rows::ROW_BYTES, rows::measure),
 ];
 
-/// Measures the named figures, or all, in the order of the table.
-pub fn run(
-    names: &[String],
-    short: bool,
-    show: &mut dyn FnMut(Figure) -> Result<(), BenchError>,
-) -> Result<(), BenchError> {
+/// Measures the named figures, or all, in the order of the table. One that fails is shown as failed, and the rest go on.
+pub fn run(names: &[String], short: bool, show: Show<'_>) -> Result<(), BenchError> {
     if let Some(name) = names.iter().find(|name| FIGURES.iter().all(|(declared, _)| declared.name != **name))
     {
         let there: Vec<&str> = FIGURES.iter().map(|(declared, _)| declared.name).collect();
@@ -83,7 +82,7 @@ pub fn run(
     }
     for (declared, measure) in FIGURES {
         if names.is_empty() || names.iter().any(|name| name == declared.name) {
-            show(measure(*declared, short)?)?;
+            show(declared, measure(*declared, short))?;
         }
     }
     Ok(())

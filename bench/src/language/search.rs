@@ -5,18 +5,16 @@ use crate::BenchError;
 use crate::data::{Random, SEED};
 use crate::figure::{Bar, Better, Declared, Figure};
 use crate::machine::said_by;
-use crate::pairs::Contender;
+use crate::pairs::{Contender, repeat};
 use engine::{App, Snapshot};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
-use std::time::Instant;
 
 const GRAPH: &str = include_str!("../../../apps/graph/graph.weft");
 const PYTHON: &str = include_str!("search.py");
 const EDGES_FROM_EACH: usize = 10;
-const SEARCHES: u32 = 3;
 /// Edges of one event that loads them: far from any bound of an event.
 const LOADED: usize = 1_000;
 
@@ -49,7 +47,6 @@ pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
     let settings = settings(&[
         ("seed", json!(SEED)),
         ("edges_from_each", json!(EDGES_FROM_EACH)),
-        ("searches_a_trial", json!(SEARCHES)),
         ("python", json!(python)),
     ]);
     super::measure(declared, &sizes(short, 200, 100_000, &[10_000]), named, contenders, settings)
@@ -152,12 +149,10 @@ impl Contender for EventSearch {
 
     fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
         let arguments = json!({ "start": 0, "goal": self.graph.goal }).to_string();
-        let started = Instant::now();
-        for _ in 0..SEARCHES {
+        milliseconds_each(|| {
             let answer = input(&mut self.app, "distance", &arguments, 1)?.unwrap_or_default();
-            BenchError::unless("our event", self.graph.distance, answer)?;
-        }
-        Ok(milliseconds_each(started))
+            BenchError::unless("our event", self.graph.distance, answer)
+        })
     }
 }
 
@@ -181,12 +176,10 @@ impl Contender for ViewSearch {
 
     fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
         let query = [("start".into(), "0".into()), ("goal".into(), self.graph.goal.to_string())];
-        let started = Instant::now();
-        for _ in 0..SEARCHES {
+        milliseconds_each(|| {
             let answer = self.snapshot.view("distance", &query, "local", 1)?;
-            BenchError::unless("our view", self.graph.distance, answer)?;
-        }
-        Ok(milliseconds_each(started))
+            BenchError::unless("our view", self.graph.distance, answer)
+        })
     }
 }
 
@@ -207,20 +200,19 @@ impl Contender for NativeSearch {
     }
 
     fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
-        let started = Instant::now();
-        for _ in 0..SEARCHES {
+        milliseconds_each(|| {
             let found = self.adjacent.search(self.graph.goal).0.unwrap_or(u32::MAX);
-            BenchError::unless("native Rust", self.graph.distance, found)?;
-        }
-        Ok(milliseconds_each(started))
+            BenchError::unless("native Rust", self.graph.distance, found)
+        })
     }
 }
 
-fn milliseconds_each(started: Instant) -> f64 {
-    started.elapsed().as_secs_f64() * 1e3 / f64::from(SEARCHES)
+fn milliseconds_each(mut search: impl FnMut() -> Result<(), BenchError>) -> Result<f64, BenchError> {
+    let (times, elapsed) = repeat(|_| search())?;
+    Ok(elapsed.as_secs_f64() * 1e3 / times as f64)
 }
 
-/// Python with the graph loaded, waiting for a line that asks for searches.
+/// Python with the graph loaded, waiting for a line that asks for searches of a goal.
 struct PythonSearch {
     process: Child,
     input: ChildStdin,
@@ -257,13 +249,13 @@ impl Contender for PythonSearch {
     }
 
     fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
-        let asked = writeln!(self.input, "{} {SEARCHES}", self.graph.goal).and_then(|()| self.input.flush());
+        let asked = writeln!(self.input, "{}", self.graph.goal).and_then(|()| self.input.flush());
         asked.map_err(|error| failed(&error.to_string()))?;
         let line = line_of(&mut self.output)?;
         let (distance, seconds) = line.split_once(' ').unwrap_or((&line, ""));
         BenchError::unless("CPython", self.graph.distance, distance)?;
         let seconds: f64 = seconds.parse().map_err(|_| failed(&format!("said `{line}`")))?;
-        Ok(seconds * 1e3 / f64::from(SEARCHES))
+        Ok(seconds * 1e3)
     }
 }
 

@@ -5,12 +5,10 @@ use super::{settings, sizes, sqlite};
 use crate::BenchError;
 use crate::data::{Random, SEED};
 use crate::figure::{Bar, Better, Declared, Figure};
-use crate::pairs::Contender;
+use crate::pairs::{Contender, repeat};
 use engine::Snapshot;
 use rusqlite::Connection;
 use serde_json::json;
-use std::fmt::Write;
-use std::time::Instant;
 
 pub const BY_BRANCH: Declared = Declared {
     name: "by_branch",
@@ -27,22 +25,18 @@ pub const RICHEST_10: Declared = Declared {
     ..BY_BRANCH
 };
 
-/// One call of a view.
-struct Call {
-    /// The account of `rank`, how many of `richest`.
-    argument: Option<i64>,
-    /// The answer as our JSON.
-    expected: String,
-}
+/// Accounts that `rank` is asked for in turn.
+const RANKS: usize = 1_000;
 
-/// A view, its calls of a trial, and the same in SQL.
+/// A view, its calls in turn, and the same in SQL.
 struct Asked {
     view: &'static str,
     parameter: &'static str,
     sql: &'static str,
     /// Names of what SQL answers, as the view has them; none of a lone number.
     columns: &'static [&'static str],
-    calls: Vec<Call>,
+    /// The account of `rank`, how many of `richest`; and the answer as numbers, row by row.
+    calls: Vec<(Option<i64>, Vec<i64>)>,
 }
 
 pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
@@ -50,14 +44,13 @@ pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
         let mut model = Model::new(accounts);
         let connection = sqlite::open_for_views(&mut model)?;
         let snapshot = snapshot(accounts)?;
-        let asked = || Asked::of(declared.name, &model, short);
+        let asked = || Asked::of(declared.name, &model);
         Ok(vec![Box::new(Ours { snapshot, asked: asked() }), Box::new(Sqlite { connection, asked: asked() })])
     };
-    let asked = Asked::of(declared.name, &Model::new(BRANCHES), short);
+    let asked = Asked::of(declared.name, &Model::new(BRANCHES));
     let settings = settings(&[
         ("seed", json!(SEED)),
         ("branches", json!(BRANCHES)),
-        ("calls_a_trial", json!(asked.calls.len())),
         ("sql", json!(asked.sql)),
         ("sqlite_indexes", json!(sqlite::INDEXES)),
         ("sqlite_pragmas", json!(sqlite::PRAGMAS)),
@@ -76,30 +69,22 @@ fn snapshot(accounts: usize) -> Result<Snapshot, BenchError> {
 }
 
 impl Asked {
-    fn of(name: &str, model: &Model, short: bool) -> Asked {
-        let often = |times: usize| if short { 2 } else { times };
+    fn of(name: &str, model: &Model) -> Asked {
         let balances = &model.balances;
-        let repeated = |times: usize, argument: Option<i64>, expected: String| -> Vec<Call> {
-            (0..often(times)).map(|_| Call { argument, expected: expected.clone() }).collect()
-        };
         match name {
             "by_branch" => Asked {
                 view: "by_branch",
                 parameter: "",
                 sql: "SELECT branch, sum(balance), count(*) FROM accounts GROUP BY branch",
                 columns: &["branch", "total", "accounts"],
-                calls: repeated(40, None, by_branch(balances)),
+                calls: vec![(None, by_branch(balances))],
             },
             "in_credit" => Asked {
                 view: "in_credit",
                 parameter: "",
                 sql: "SELECT count(*) FROM accounts WHERE balance > 0",
                 columns: &[],
-                calls: repeated(
-                    200,
-                    None,
-                    balances.iter().filter(|balance| **balance > 0).count().to_string(),
-                ),
+                calls: vec![(None, vec![balances.iter().filter(|balance| **balance > 0).count() as i64])],
             },
             "rank" => Asked {
                 view: "rank",
@@ -107,7 +92,7 @@ impl Asked {
                 sql: "SELECT 1 + (SELECT count(*) FROM accounts WHERE balance > mine.balance) \
                       FROM accounts AS mine WHERE id = ?1",
                 columns: &[],
-                calls: ranks(balances, often(200)),
+                calls: ranks(balances),
             },
             _ => Asked {
                 view: "richest",
@@ -115,59 +100,51 @@ impl Asked {
                 sql: "SELECT accounts.id, accounts.balance, branches.id FROM accounts \
                       JOIN branches ON branches.id = accounts.branch ORDER BY accounts.balance DESC LIMIT ?1",
                 columns: &["id", "balance", "branch"],
-                calls: repeated(4_000, Some(10), richest(balances, 10)),
+                calls: vec![(Some(10), richest(balances, 10))],
             },
         }
     }
+
+    /// An answer as the JSON that the view gives: a number, or a list of objects.
+    fn json(&self, values: &[i64]) -> String {
+        if self.columns.is_empty() {
+            return values.iter().map(i64::to_string).collect();
+        }
+        let object = |row: &[i64]| {
+            let fields = self.columns.iter().zip(row).map(|(column, value)| format!("\"{column}\":{value}"));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        };
+        format!("[{}]", values.chunks(self.columns.len()).map(object).collect::<Vec<_>>().join(","))
+    }
 }
 
-fn by_branch(balances: &[i64]) -> String {
+fn by_branch(balances: &[i64]) -> Vec<i64> {
     let mut groups = [(0, 0); BRANCHES];
     for (account, balance) in balances.iter().enumerate() {
         let group = &mut groups[branch_of(account) as usize];
         *group = (group.0 + balance, group.1 + 1);
     }
-    let rows = groups.iter().enumerate().filter(|(_, (_, accounts))| *accounts > 0);
-    let rows = rows.map(|(branch, (total, accounts))| vec![branch as i64, *total, *accounts]);
-    objects(&["branch", "total", "accounts"], rows)
+    let groups = groups.iter().enumerate().filter(|(_, (_, accounts))| *accounts > 0);
+    groups.flat_map(|(branch, (total, accounts))| [branch as i64, *total, *accounts]).collect()
 }
 
-fn ranks(balances: &[i64], calls: usize) -> Vec<Call> {
+fn ranks(balances: &[i64]) -> Vec<(Option<i64>, Vec<i64>)> {
     let mut random = Random::new(3);
     let mut sorted = balances.to_vec();
     sorted.sort_unstable();
-    let mut call = || {
+    let mut call = |_| {
         let account = random.below(balances.len() as u64) as usize;
         let richer = sorted.len() - sorted.partition_point(|balance| *balance <= balances[account]);
-        Call { argument: Some(account as i64), expected: (1 + richer).to_string() }
+        (Some(account as i64), vec![1 + richer as i64])
     };
-    (0..calls).map(|_| call()).collect()
+    (0..RANKS).map(&mut call).collect()
 }
 
-/// Accounts of one balance stand in order of their keys.
-fn richest(balances: &[i64], count: usize) -> String {
+fn richest(balances: &[i64], count: usize) -> Vec<i64> {
     let mut accounts: Vec<usize> = (0..balances.len()).collect();
-    accounts.sort_by_key(|account| (std::cmp::Reverse(balances[*account]), *account));
-    let rows = accounts
-        .iter()
-        .take(count)
-        .map(|account| vec![*account as i64, balances[*account], branch_of(*account)]);
-    objects(&["id", "balance", "branch"], rows)
-}
-
-/// Rows as the JSON that a view answers.
-fn objects(columns: &[&str], rows: impl Iterator<Item = Vec<i64>>) -> String {
-    let mut text = String::from("[");
-    for (at, row) in rows.enumerate() {
-        text.push_str(if at > 0 { ",{" } else { "{" });
-        for (at, (column, value)) in columns.iter().zip(row).enumerate() {
-            let comma = if at > 0 { "," } else { "" };
-            let _ = write!(text, "{comma}\"{column}\":{value}");
-        }
-        text.push('}');
-    }
-    text.push(']');
-    text
+    accounts.sort_by_key(|account| std::cmp::Reverse(balances[*account]));
+    let rows = accounts.into_iter().take(count);
+    rows.flat_map(|account| [account as i64, balances[account], branch_of(account)]).collect()
 }
 
 struct Ours {
@@ -182,18 +159,22 @@ impl Contender for Ours {
 
     fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
         let Asked { view, parameter, calls, .. } = &self.asked;
+        let expected: Vec<String> = calls.iter().map(|(_, values)| self.asked.json(values)).collect();
         let queries: Vec<Vec<(String, String)>> = calls
             .iter()
-            .map(|call| call.argument.iter().map(|value| ((*parameter).into(), value.to_string())).collect())
+            .map(|(argument, _)| {
+                argument.iter().map(|value| ((*parameter).into(), value.to_string())).collect()
+            })
             .collect();
-        let started = Instant::now();
-        for (call, query) in calls.iter().zip(&queries) {
-            let answer = self.snapshot.view(view, query, "local", START)?;
-            if answer != call.expected {
-                BenchError::unless("our view", &call.expected, answer)?;
+        let (times, elapsed) = repeat(|time| {
+            let at = time % calls.len();
+            let answer = self.snapshot.view(view, &queries[at], "local", START)?;
+            match answer == expected[at] {
+                true => Ok(()),
+                false => BenchError::unless("our view", &expected[at], answer),
             }
-        }
-        Ok(calls.len() as f64 / started.elapsed().as_secs_f64())
+        })?;
+        Ok(times as f64 / elapsed.as_secs_f64())
     }
 }
 
@@ -207,16 +188,15 @@ impl Contender for Sqlite {
         format!("sqlite {}", rusqlite::version())
     }
 
-    fn trial(&mut self, round: usize) -> Result<f64, BenchError> {
+    fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
         let Asked { sql, calls, columns, .. } = &self.asked;
         let mut statement = self.connection.prepare(sql)?;
         let width = columns.len().max(1);
-        // What came is compared after the clock: making JSON of it is no part of SQLite's work.
-        let mut found: Vec<i64> = Vec::with_capacity(calls.len() * width * BRANCHES);
-        let mut ends = Vec::with_capacity(calls.len());
-        let started = Instant::now();
-        for call in calls {
-            let mut rows = match call.argument {
+        let mut found: Vec<i64> = Vec::with_capacity(width * BRANCHES);
+        let (times, elapsed) = repeat(|time| {
+            let (argument, values) = &calls[time % calls.len()];
+            found.clear();
+            let mut rows = match argument {
                 Some(argument) => statement.query([argument])?,
                 None => statement.query([])?,
             };
@@ -225,19 +205,11 @@ impl Contender for Sqlite {
                     found.push(row.get(column)?);
                 }
             }
-            ends.push(found.len());
-        }
-        let seconds = started.elapsed().as_secs_f64();
-        let mut begins = 0;
-        for (call, end) in calls.iter().zip(ends) {
-            let values = &found[begins..end];
-            begins = end;
-            let answer = match columns.is_empty() {
-                true => values.iter().map(i64::to_string).collect(),
-                false => objects(columns, values.chunks(width).map(<[i64]>::to_vec)),
-            };
-            BenchError::unless(&format!("SQLite in round {round}"), &call.expected, answer)?;
-        }
-        Ok(calls.len() as f64 / seconds)
+            match found == *values {
+                true => Ok(()),
+                false => BenchError::unless("SQLite", format!("{:?}", values), format!("{found:?}")),
+            }
+        })?;
+        Ok(times as f64 / elapsed.as_secs_f64())
     }
 }
