@@ -2,7 +2,7 @@
 
 use fancy_regex::Regex;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 const GRAMMAR: &str = include_str!("../editors/weft.tmLanguage.json");
 
@@ -215,6 +215,46 @@ fn every_reserved_word_is_coloured() {
         let longer = format!("  {word}s x");
         assert!(grammar.colours(&longer)[2..3 + word.len()].iter().all(String::is_empty), "{word}s");
     }
+}
+
+/// Each quoted word of the grammar on the language's page is coloured in one of its examples.
+#[test]
+fn every_word_of_the_grammar_is_coloured_in_an_example() {
+    let grammar = Grammar::read();
+    let page = include_str!("../docs/language.md");
+    let (_, rest) = page.split_once("```ebnf\n").expect("the page has the grammar");
+    let (rules, _) = rest.split_once("```").expect("the grammar is closed");
+    let is_word = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase());
+    let quoted = rules.lines().filter_map(|line| line.split("(*").next());
+    let words: BTreeSet<&str> =
+        quoted.flat_map(|line| line.split('"').skip(1).step_by(2)).filter(is_word).collect();
+    let mut coloured: BTreeSet<&str> = BTreeSet::new();
+    for line in rules.lines() {
+        let Some((_, example)) = line.split_once("(* e.g. ") else { continue };
+        let (example, _) = example.rsplit_once(" *)").expect("the example is closed");
+        let colours = grammar.colours(example);
+        for (at, word) in words_of(example) {
+            if !colours[at].is_empty() {
+                coloured.insert(word);
+            }
+        }
+    }
+    // What no example can have yet, since this version does not take it.
+    let later = ["library", "use", "with"];
+    let missing = words.difference(&coloured).filter(|word| !later.contains(word));
+    let missing: Vec<&&str> = missing.collect();
+    assert!(missing.is_empty(), "no example has these words coloured: {missing:?}");
+}
+
+/// The words of a line and where they begin.
+fn words_of(line: &str) -> Vec<(usize, &str)> {
+    let starts = line.match_indices(|c: char| c.is_ascii_alphabetic()).map(|(at, _)| at);
+    let begins = |at: &usize| *at == 0 || !line.as_bytes()[at - 1].is_ascii_alphanumeric();
+    let word = |at: usize| {
+        let rest = &line[at..];
+        &rest[..rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len())]
+    };
+    starts.filter(begins).map(|at| (at, word(at))).collect()
 }
 
 #[test]

@@ -14,9 +14,19 @@ use crate::app::arguments::AppCommand;
 /// A node that was stopped by a fault of its own ends with this code, as `EX_SOFTWARE` of sysexits.
 pub const STOPPED_BY_A_FAULT: u8 = 70;
 
-pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused or failed, with why; 2 the command line is wrong; \
-70 a running node was stopped by a fault, with why.\n\
-With --json, what is printed is one JSON object a line; a failure is {\"error\":WHY}.";
+macro_rules! exit_codes {
+    () => {
+        "Exit codes: 0 done; 1 refused or failed, with why; 2 the command line is wrong; \
+70 a running node was stopped by a fault, with why."
+    };
+}
+/// Of commands that print one thing, in one form.
+pub(crate) const PLAIN_EXIT_CODES: &str = exit_codes!();
+/// Of commands that have `--json`.
+pub(crate) const EXIT_CODES: &str = concat!(
+    exit_codes!(),
+    "\nWith --json, what is printed is one JSON object a line; a failure is {\"error\":WHY}."
+);
 
 /// Devices that run apps and send each other sealed messages, applied exactly once.
 #[derive(Debug, Parser)]
@@ -37,7 +47,7 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Id(At),
     /// Say and change whom a node talks to
-    #[command(subcommand)]
+    #[command(subcommand, after_help = EXIT_CODES)]
     Peer(PeerCommand),
     /// Say how a node is, and what waits for whom and why
     #[command(after_help = EXIT_CODES)]
@@ -46,16 +56,16 @@ pub enum Command {
     #[command(after_help = DEMO_HELP)]
     Demo(DemoArguments),
     /// Write apps: begin, check, lay out, try, document them
-    #[command(subcommand)]
+    #[command(subcommand, after_help = EXIT_CODES)]
     App(AppCommand),
     /// Print what a shell reads to complete commands
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = PLAIN_EXIT_CODES)]
     Completions {
         /// Which shell
         shell: Shell,
     },
     /// Write a manual page for each command
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = PLAIN_EXIT_CODES)]
     Man {
         /// The folder to write them into
         dir: PathBuf,

@@ -43,6 +43,20 @@ mod tests {
     use clap::ValueEnum;
 
     #[test]
+    fn every_command_says_its_exit_codes_and_json_where_it_has_it() {
+        fn check(command: &clap::Command) {
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.contains("Exit codes: 0 "), "{}", command.get_name());
+            let has_json = command.get_arguments().any(|argument| argument.get_id() == "json");
+            let inner: Vec<&clap::Command> = command.get_subcommands().collect();
+            let told = help.contains("With --json");
+            assert!(told == has_json || (told && !inner.is_empty()), "{}", command.get_name());
+            inner.into_iter().for_each(check);
+        }
+        check(&Arguments::command());
+    }
+
+    #[test]
     fn every_shell_completes_every_command() {
         for shell in Shell::value_variants() {
             let mut script = Vec::new();

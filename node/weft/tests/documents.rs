@@ -82,7 +82,8 @@ fn the_examples_of_the_grammar_fit_it() {
         let Some((_, example)) = line.split_once("(* e.g. ") else { continue };
         let (example, _) = example.rsplit_once(" *)").expect("the example is closed");
         let source = match rule {
-            "statement" => format!("app a\ntest \"t\" {{ {example} }}\n"),
+            "file" => format!("{example}\n"),
+            "statement" | "exit" => format!("app a\ntest \"t\" {{ {example} }}\n"),
             "type" | "keyed" => format!("app a\nstate s: {example}\n"),
             "arguments" => format!("app a\nview v = {example}\n"),
             "query" | "source" => format!("app a\nview v = [x {example}]\n"),

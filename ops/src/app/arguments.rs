@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::session::COMMANDS;
-use crate::arguments::EXIT_CODES;
+use crate::arguments::{EXIT_CODES, PLAIN_EXIT_CODES};
 
 const CHECK_HELP: &str = "\
 With --json one object a line for each diagnostic: {\"code\":\"W0011\",\"severity\":\"error\",\"file\":…,\"line\":…,\
@@ -100,7 +100,7 @@ pub enum AppCommand {
         filter: Option<String>,
     },
     /// Write what an app takes and gives: Markdown, OpenAPI or JSON Schema
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = PLAIN_EXIT_CODES)]
     Doc {
         /// The app's file
         file: PathBuf,
@@ -112,7 +112,7 @@ pub enum AppCommand {
         json_schema: bool,
     },
     /// Serve an editor on standard input and output, after the Language Server Protocol
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = PLAIN_EXIT_CODES)]
     Lsp,
 }
 
