@@ -1,0 +1,18 @@
+//! Well-typed programs from a seed, and histories of what happens to them.
+//!
+//! `program` declares, `expressions` and `statements` fill bodies along the types of what is in scope, `history` makes
+//! inputs, and `shrink` makes a failing program small. Values come from small sets, so that keys meet.
+
+#![allow(dead_code, reason = "the tests that share it use different parts")]
+
+mod dice;
+mod expressions;
+mod history;
+mod program;
+mod shrink;
+mod statements;
+
+pub use dice::Dice;
+pub use history::{Step, history, settings};
+pub use program::{Declared, program};
+pub use shrink::shrunken;

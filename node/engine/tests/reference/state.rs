@@ -1,0 +1,105 @@
+//! Rows by key, variables, timers. Copied whole for each event.
+
+use super::kinds::{Kind, Program, Stored};
+use super::value::{Value, put_key, put_row, put_word};
+use engine::{Delta, TIMERS};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rows {
+    pub name: String,
+    pub keys: Vec<String>,
+    pub rows: BTreeMap<Vec<Value>, Value>,
+    /// The greatest number that a key of one int ever had, or that was given out.
+    pub greatest: i64,
+}
+
+impl Rows {
+    pub fn key_of(&self, row: &Value) -> Vec<Value> {
+        self.keys.iter().map(|key| row.field(key).clone()).collect()
+    }
+
+    pub fn put(&mut self, row: Value) {
+        let key = self.key_of(&row);
+        if let [Value::Int(number)] = key.as_slice() {
+            self.greatest = self.greatest.max(*number);
+        }
+        self.rows.insert(key, row);
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum List {
+    Keyed(Rows),
+    Variable(Value),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timer {
+    pub name: String,
+    pub arguments: Vec<Value>,
+    pub due: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    pub lists: Vec<List>,
+    /// By the bytes of their keys, which is the order of those that are due at once.
+    pub timers: BTreeMap<Vec<u8>, Timer>,
+}
+
+impl State {
+    pub fn of(program: &Program) -> State {
+        let lists = program.states.iter().map(|state| match &state.stored {
+            Stored::Keyed { keys, .. } => {
+                List::Keyed(Rows { name: state.name.clone(), keys: keys.clone(), ..Rows::default() })
+            }
+            Stored::Variable { initial, .. } => List::Variable(initial.clone()),
+        });
+        State { lists: lists.collect(), timers: BTreeMap::new() }
+    }
+
+    /// What the log keeps of it, but for the numbers of `next_id`.
+    pub fn rows(&self, program: &Program) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
+        let mut rows = BTreeMap::new();
+        for (number, (state, list)) in (0..).zip(program.states.iter().zip(&self.lists)) {
+            if state.transient {
+                continue;
+            }
+            match (list, &state.stored) {
+                (List::Variable(value), Stored::Variable { kind, .. }) => {
+                    let mut bytes = Vec::new();
+                    put_row(value, kind, program, &mut bytes);
+                    rows.insert((number, Vec::new()), bytes);
+                }
+                (List::Keyed(keyed), Stored::Keyed { record, .. }) => {
+                    for (key, row) in &keyed.rows {
+                        let (mut key_bytes, mut bytes) = (Vec::new(), Vec::new());
+                        key.iter().for_each(|part| put_key(part, &mut key_bytes));
+                        put_row(row, &Kind::Record(record.clone()), program, &mut bytes);
+                        rows.insert((number, key_bytes), bytes);
+                    }
+                }
+                _ => unreachable!("a state is what it was declared"),
+            }
+        }
+        for (key, timer) in &self.timers {
+            let mut bytes = Vec::new();
+            put_word(timer.due, &mut bytes);
+            rows.insert((TIMERS, key.clone()), bytes);
+        }
+        rows
+    }
+
+    /// The rows that differ from an earlier state, in order of list and key.
+    pub fn deltas(&self, before: &State, program: &Program) -> Vec<Delta> {
+        let (old, new) = (before.rows(program), self.rows(program));
+        let mut places: Vec<_> = old.keys().chain(new.keys()).collect();
+        places.sort();
+        places.dedup();
+        let changed = places.into_iter().filter(|place| old.get(*place) != new.get(*place));
+        changed
+            .map(|place| Delta { list: place.0, key: place.1.clone(), row: new.get(place).cloned() })
+            .collect()
+    }
+}
