@@ -1,7 +1,8 @@
 //! What loops run over. A cursor over rows keeps the list as it was when the loop began.
 
+use crate::keyed::{Key, Range};
 use crate::state::State;
-use crate::table::Walk;
+use crate::table::{Keyed, Walk};
 use std::sync::Arc;
 use weft::Value;
 
@@ -9,10 +10,7 @@ use weft::Value;
 pub(crate) enum Cursor {
     #[default]
     Closed,
-    Rows {
-        list: u32,
-        walk: Walk,
-    },
+    Rows(Rows),
     List {
         values: Arc<Vec<Value>>,
         at: usize,
@@ -24,10 +22,40 @@ pub(crate) enum Cursor {
     },
 }
 
+/// Rows of a list, by their keys.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) list: u32,
+    /// Whether keys are skipped that have no row any more.
+    pub(crate) live: bool,
+    pub(crate) walked: Walked,
+}
+
+#[derive(Debug)]
+pub(crate) enum Walked {
+    Along(Walk),
+    /// Keys that were looked for, the next one last.
+    Found(Vec<Key>),
+    Turned(Box<Turned>),
+}
+
+/// Runs backward over what rows are alike in, and forward over those that are alike.
+#[derive(Debug)]
+pub(crate) struct Turned {
+    /// Backward over all of them.
+    pub(crate) all: Walk,
+    /// The index that they are found by; none: the key.
+    pub(crate) index: Option<u16>,
+    /// How many of its fields rows are alike in.
+    pub(crate) fields: usize,
+    /// Those fields of the rows that are run over now, and the walk over them.
+    pub(crate) alike: Option<(Vec<Value>, Walk)>,
+}
+
 /// One step of a cursor.
 pub(crate) enum Step {
     Value(Value),
-    /// A row that was removed since.
+    /// A row that was removed since, or that is not the next one.
     Skipped,
     Done,
 }
@@ -36,7 +64,8 @@ impl Cursor {
     /// What its last step costs by the bytes of keys.
     pub(crate) fn search_operations(&self) -> u64 {
         match self {
-            Cursor::Rows { walk, .. } => walk.search_operations(),
+            Cursor::Rows(Rows { walked: Walked::Along(walk), .. }) => walk.search_operations(),
+            Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => turned.all.search_operations(),
             _ => 0,
         }
     }
@@ -44,15 +73,10 @@ impl Cursor {
     pub(crate) fn step(&mut self, state: &State) -> Step {
         match self {
             Cursor::Closed => Step::Done,
-            Cursor::Rows { list, walk } => {
-                let Some(key) = walk.next() else { return Step::Done };
-                let Some(keyed) = state.keyed(*list) else { return Step::Done };
-                // The row at a key as it is now.
-                match keyed.find(&key) {
-                    Some(slot) => Step::Value(Value::Record(keyed.row(slot))),
-                    None => Step::Skipped,
-                }
-            }
+            Cursor::Rows(rows) => match state.keyed(rows.list) {
+                Some(keyed) => rows.step(keyed),
+                None => Step::Done,
+            },
             Cursor::List { values, at } => match values.get(*at) {
                 Some(value) => {
                     *at += 1;
@@ -72,5 +96,47 @@ impl Cursor {
                 Step::Value(Value::Word(value))
             }
         }
+    }
+}
+
+impl Rows {
+    fn step(&mut self, keyed: &Keyed) -> Step {
+        let next = match &mut self.walked {
+            Walked::Along(walk) => walk.next(),
+            Walked::Found(keys) => keys.pop(),
+            Walked::Turned(turned) => return turned.step(keyed),
+        };
+        match next {
+            None => Step::Done,
+            Some(key) if self.live && keyed.find(&key).is_none() => Step::Skipped,
+            Some(key) => Step::Value(key.into_value()),
+        }
+    }
+}
+
+impl Turned {
+    /// The next key. Nothing of the list changes under way.
+    fn step(&mut self, keyed: &Keyed) -> Step {
+        if let Some((_, walk)) = &mut self.alike
+            && let Some(key) = walk.next()
+        {
+            return Step::Value(key.into_value());
+        }
+        let Some(key) = self.all.next() else { return Step::Done };
+        let Some(slot) = keyed.find(&key) else { return Step::Skipped };
+        let layout = keyed.layout();
+        let fields = self.index.map_or(&layout.keys, |index| &layout.indexes[index as usize]);
+        let values = fields.iter().take(self.fields).map(|field| keyed.value(slot, *field));
+        let values: Vec<Value> = values.collect();
+        if self.alike.as_ref().is_some_and(|(before, _)| *before == values) {
+            return Step::Skipped;
+        }
+        let range = Range { equal: &values, ..Range::ALL };
+        let walk = match self.index {
+            Some(index) => keyed.walk_index(index, &range, false),
+            None => keyed.walk(&range, false),
+        };
+        self.alike = Some((values, walk));
+        Step::Skipped
     }
 }

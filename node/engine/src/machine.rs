@@ -10,6 +10,7 @@
 //! Calls do not use the stack of the thread: frames are kept in a list, and calls among functions are acyclic.
 
 mod keys;
+mod ranges;
 mod rows;
 mod values;
 
@@ -17,12 +18,11 @@ use crate::budget::{Budget, Fault, SENDS_MAX};
 use crate::chance::Chance;
 use crate::cursor::{Cursor, Step};
 use crate::event::Context;
-use crate::keyed::{Key, Range};
+use crate::keyed::Key;
 use crate::state::State;
-use std::ops::Bound;
 use std::sync::Arc;
 use weft::Value;
-use weft::code::{End, Operation, Over, Register, Rows, TestOperation};
+use weft::code::{Operation, Over, Register, TestOperation};
 use weft::module::Module;
 
 /// What runs, and what it changed and sent so far.
@@ -260,7 +260,7 @@ impl<'m> Machine<'m> {
 
     fn open(&mut self, cursor: u16, over: Over) -> Result<(), Fault> {
         let opened = match over {
-            Over::Rows(rows) => self.open_rows(rows)?,
+            Over::Rows(rows) => Cursor::Rows(self.open_rows(rows)?),
             Over::List(list) => Cursor::List { values: Arc::clone(self.list(list)?), at: 0 },
             Over::Range(from, upto) => {
                 Cursor::Range { next: self.word(from)?, last: self.word(upto)?, done: false }
@@ -270,27 +270,6 @@ impl<'m> Machine<'m> {
             frame.cursors[cursor as usize] = opened;
         }
         Ok(())
-    }
-
-    fn open_rows(&mut self, rows: Rows) -> Result<Cursor, Fault> {
-        let Rows { list, index, first, equal, from, upto, backward } = rows;
-        let ends = u16::from(from != End::Open) + u16::from(upto != End::Open);
-        let values = self.several(first, equal + ends);
-        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        let (equal, mut ends) = values.split_at(equal as usize);
-        let mut bound = |end: End| match (end, ends) {
-            (End::Included, [value, rest @ ..]) => (Bound::Included(value), ends = rest).0,
-            (End::Excluded, [value, rest @ ..]) => (Bound::Excluded(value), ends = rest).0,
-            _ => Bound::Unbounded,
-        };
-        let range = Range { equal, from: bound(from), upto: bound(upto) };
-        let walk = match index {
-            Some(index) => keyed.walk_index(index, &range, backward),
-            None => keyed.walk(&range, backward),
-        };
-        let size = keyed.layout().ends_size(index, values, rows.equal);
-        self.budget.bytes(size)?;
-        Ok(Cursor::Rows { list, walk })
     }
 
     fn next(&mut self, cursor: u16, out: Register, done: u32) -> Result<(), Fault> {

@@ -94,8 +94,24 @@ pub struct Rows {
     pub from: End,
     /// The upper end of the next field.
     pub upto: End,
-    /// From the last to the first.
-    pub backward: bool,
+    /// In which order.
+    pub order: Order,
+    /// Whether rows that were removed since the opening are skipped; where nothing can change, nobody looks.
+    pub live: bool,
+}
+
+/// In which order rows come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Of the fields by which they are found.
+    Forward,
+    /// The other way round.
+    Backward,
+    /// So many fields behind the equal ones the other way round, rows that are alike in them in the order of keys.
+    Turned(u16),
+    /// Of keys, whatever they are found by: all that the range has are looked for at the opening, or all rows run over
+    /// where it has too many.
+    ByKey,
 }
 
 /// What a cursor runs over.
@@ -327,19 +343,41 @@ pub enum Operation {
         list: u32,
         key: Register,
     },
+    /// The key if there is a row at it, or none.
+    KeyNow {
+        out: Register,
+        list: u32,
+        key: Register,
+    },
+    /// The key; without a row at it the event is refused.
+    KeyThere {
+        out: Register,
+        list: u32,
+        key: Register,
+    },
+    /// A field of the row at a key; without one the event is refused.
+    FieldThere {
+        out: Register,
+        list: u32,
+        key: Register,
+        field: u16,
+    },
     HasRow {
         out: Register,
         list: u32,
         key: Register,
     },
-    /// Refuses the event if the key exists.
+    /// Refuses the event if the key exists; gives the key.
     AddRow {
         list: u32,
         row: Register,
+        out: Register,
     },
+    /// Gives the key.
     PutRow {
         list: u32,
         row: Register,
+        out: Register,
     },
     /// Removes nothing if nothing is there.
     RemoveRow {
@@ -356,6 +394,11 @@ pub enum Operation {
     RowCount {
         out: Register,
         list: u32,
+    },
+    /// How many rows a range has.
+    CountRows {
+        out: Register,
+        rows: Rows,
     },
     /// Empties a local list.
     Clear {
@@ -394,8 +437,7 @@ pub enum Operation {
         cursor: Cursor,
         over: Over,
     },
-    /// The next element, or a jump when there is none. Rows that were removed since the opening are skipped, and each
-    /// is read as it is now.
+    /// The next element, of rows the key, or a jump when there is none.
     Next {
         cursor: Cursor,
         out: Register,

@@ -1,6 +1,7 @@
 //! A compiled app: its types, its state's lists, its doors and its code. Plain data; only the compiler makes one.
 
 use crate::code::Function;
+use crate::diagnostics::Span;
 use crate::value::Value;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -218,6 +219,25 @@ pub struct Word {
     pub function: u32,
 }
 
+/// How a loop of the code finds the rows that it runs over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The function, handler or view that it stands in.
+    pub function: String,
+    /// Its line in the source, from 1.
+    pub line: u32,
+    /// The name of its element.
+    pub span: Span,
+    /// The list.
+    pub list: String,
+    /// By what, in words: `key id`, `index branch, a range of balance`, `scan`.
+    pub how: String,
+    /// Whether it runs over a whole list of the state, in the order of its key.
+    pub scan: bool,
+    /// Whether it is a scan in a scan.
+    pub in_scan: bool,
+}
+
 /// The number of the first keyed list that is a local; those of the state are below.
 pub const SCRATCH: u32 = 1 << 31;
 
@@ -258,6 +278,8 @@ pub struct Module {
     pub scratch: Vec<List>,
     /// All code.
     pub functions: Vec<Function>,
+    /// How each loop over rows finds them, in the order of the code.
+    pub plans: Vec<Plan>,
     /// What [`crate::code::Operation::Constant`] loads.
     pub constants: Vec<Value>,
 }

@@ -32,11 +32,23 @@ impl Machine<'_> {
                 let row = self.row_there(list, key)?;
                 self.set(out, Value::Record(row));
             }
+            Operation::KeyNow { out, list, key } => {
+                let key = self.find(list, key)?;
+                self.set(out, key.map_or(Value::None, Key::into_value));
+            }
+            Operation::KeyThere { out, list, key } => {
+                let key = self.find(list, key)?.ok_or_else(|| self.no_such_row(list))?;
+                self.set(out, key.into_value());
+            }
+            Operation::FieldThere { out, list, key, field } => {
+                let value = self.field_there(list, key, field)?;
+                self.set(out, value);
+            }
             Operation::HasRow { out, list, key } => {
                 let there = self.find(list, key)?.is_some();
                 self.set(out, Value::Word(i64::from(there)));
             }
-            Operation::AddRow { list, row } => {
+            Operation::AddRow { list, row, out } => {
                 let row = Arc::clone(self.record(row)?);
                 let key = self.key_of(list, &row)?;
                 self.charge_search(list, key.len(), 1)?;
@@ -44,11 +56,13 @@ impl Machine<'_> {
                     let name = &self.module.list(list).name;
                     return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
                 }
+                self.set(out, key.clone().into_value());
                 self.put(list, key, row)?;
             }
-            Operation::PutRow { list, row } => {
+            Operation::PutRow { list, row, out } => {
                 let row = Arc::clone(self.record(row)?);
                 let key = self.key_of(list, &row)?;
+                self.set(out, key.clone().into_value());
                 self.put(list, key, row)?;
             }
             Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
@@ -62,6 +76,7 @@ impl Machine<'_> {
                 let count = self.keyed(list)?.len() as i64;
                 self.set(out, Value::Word(count));
             }
+            Operation::CountRows { out, rows } => self.count_rows(out, rows)?,
             Operation::AllRows { out, list } => {
                 let count = self.keyed(list)?.len();
                 self.budget.operations(count as u64)?;
@@ -153,6 +168,14 @@ impl Machine<'_> {
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
         self.charge_entries(list, &key, before.as_ref(), Some(&row))?;
         self.state.put(list, key, &row)
+    }
+
+    fn field_there(&mut self, list: u32, key: Register, field: u16) -> Result<Value, Fault> {
+        let Some(key) = self.key(key)? else { return Err(self.no_such_row(list)) };
+        self.charge_search(list, key.len(), 1)?;
+        let keyed = self.keyed(list)?;
+        let slot = keyed.find(&key).ok_or_else(|| self.no_such_row(list))?;
+        Ok(keyed.value(slot, field))
     }
 
     fn set_field(&mut self, list: u32, key: Register, field: u16, value: Register) -> Result<(), Fault> {

@@ -38,7 +38,25 @@ pub(super) enum BodyKind {
 pub(super) struct Operand {
     pub(super) register: Register,
     pub(super) kind: Type,
-    pub(super) origin: Option<u32>,
+    pub(super) origin: Option<Origin>,
+}
+
+/// Of which list something is a row, and what of it a register holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) list: u32,
+    pub(super) held: Held,
+}
+
+/// What a register holds of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    /// The row itself, or none.
+    Row,
+    /// The key of a row that is there, or none.
+    Key,
+    /// A key, or none; whether a row is there must be looked up.
+    Place,
 }
 
 #[derive(Debug, Clone)]
@@ -47,6 +65,8 @@ pub(super) enum BindingKind {
     Value { register: Register, kind: Type, fixed: bool, origin: Option<u32> },
     /// Stands for the list at a key, which is none where `optional`.
     Row { list: u32, key: Register, optional: bool },
+    /// The row at a key, or none where `optional`, while nothing can change it: its fields are read when they are wanted.
+    Element { list: u32, key: Register, optional: bool },
     /// A keyed list of this function's own.
     Keyed { list: u32 },
 }
@@ -84,6 +104,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) has_own_lists: bool,
     /// What `is` gave a name, by that name: for what is said where the name does not reach.
     pub(super) named_by_is: HashMap<String, Span>,
+    /// How many loops around run over a whole list of the state.
+    pub(super) scans: u16,
     /// In a test: the first word that only a simulator can do.
     pub(super) simulator: Option<String>,
     next: Register,
@@ -105,6 +127,7 @@ impl<'c, 'a> Body<'c, 'a> {
             loops: Vec::new(),
             has_own_lists: false,
             named_by_is: HashMap::new(),
+            scans: 0,
             simulator: None,
             next: 0,
             highest: 0,
@@ -294,40 +317,46 @@ impl<'c, 'a> Body<'c, 'a> {
         self.checker.settings.contains_key(name).then_some("setting")
     }
 
-    pub(super) fn bind_value(&mut self, name: &Word, kind: Type, origin: Option<u32>) -> Register {
+    pub(super) fn bind_value(&mut self, name: &Word, kind: Type) -> Register {
         let register = self.register();
-        self.bind(name, BindingKind::Value { register, kind, fixed: true, origin });
+        self.bind(name, BindingKind::Value { register, kind, fixed: true, origin: None });
         register
     }
 
     /// Names an operand, in a register of its own: a row of a list stands for the list at its key where state may
-    /// change.
+    /// change, and is read where its fields are wanted where it may not.
     pub(super) fn bind_operand(&mut self, name: &Word, operand: &Operand, fixed: bool, slot: Register) {
         let (inner, optional) = match &operand.kind {
             Type::Optional(inner) => ((**inner).clone(), true),
             other => (other.clone(), false),
         };
+        let is_row = fixed && matches!(inner, Type::Record(_));
         match operand.origin {
-            Some(list)
-                if (self.effect == Effect::Changes || list >= SCRATCH)
-                    && fixed
-                    && matches!(inner, Type::Record(_)) =>
-            {
-                self.emit(Operation::KeyOf { out: slot, list, row: operand.register });
-                self.bind(name, BindingKind::Row { list, key: slot, optional });
+            // A test acts on nodes between its statements: what it has named stays as it was.
+            Some(Origin { list, held }) if is_row && (list >= SCRATCH || self.effect != Effect::Tests) => {
+                if held == Held::Row {
+                    self.emit(Operation::KeyOf { out: slot, list, row: operand.register });
+                } else {
+                    let key = self.settled(operand.clone());
+                    self.copy(key.register, slot);
+                }
+                let may_change = self.effect == Effect::Changes || list >= SCRATCH;
+                self.bind(
+                    name,
+                    match may_change {
+                        true => BindingKind::Row { list, key: slot, optional },
+                        false => BindingKind::Element { list, key: slot, optional },
+                    },
+                );
             }
             origin => {
-                self.copy(operand.register, slot);
-                let origin = origin.filter(|_| fixed);
+                let value = self.whole(operand.clone());
+                self.copy(value.register, slot);
+                let origin = origin.filter(|_| fixed).map(|origin| origin.list);
                 let kind = operand.kind.clone();
                 self.bind(name, BindingKind::Value { register: slot, kind, fixed, origin });
             }
         }
-    }
-
-    /// Whether names in statements stand for rows that the statements may change.
-    pub(super) fn is_live(&self) -> bool {
-        self.effect == Effect::Changes || self.has_own_lists
     }
 
     pub(super) fn leave_scope(&mut self, length: usize) {

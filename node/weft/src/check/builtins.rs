@@ -1,7 +1,8 @@
 //! Calls: the language's own functions and the file's.
 
-use super::body::{Body, Effect, Operand};
+use super::body::{Body, Effect, Operand, Origin};
 use super::optional;
+use super::queries::Runs;
 use crate::code::{Arithmetic, Comparison, Operation, Register, Rounding, TextFunction};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{Field, ListKind, SCRATCH, Type};
@@ -395,6 +396,12 @@ impl<'c, 'a> Body<'c, 'a> {
         {
             return self.plain(Type::Int, |out| Operation::RowCount { out, list });
         }
+        if let ("count", Some(query)) = (name, query)
+            && is_named(argument, query)
+            && let Some(out) = self.count_of(query)
+        {
+            return Operand { register: out, kind: Type::Int, origin: None };
+        }
         let out = self.register();
         let initial = match name {
             "count" | "sum" | "mean" | "any" => Value::Word(0),
@@ -406,7 +413,24 @@ impl<'c, 'a> Body<'c, 'a> {
         let one = self.constant(Value::Word(1));
         let counted = self.constant(Value::Word(0));
         let mut result = (Type::Broken, None);
-        self.over_values(argument, query, &mut |body, found, leave| {
+        let runs = if query.is_some_and(|query| self.order_is_nothing(name, argument, query)) {
+            Runs::Folded
+        } else {
+            Runs::Value
+        };
+        if let ("min" | "max", Runs::Folded, Some(query)) = (name, runs, query) {
+            let done = self.extreme_first(query, argument, name == "max", &mut |body, _, leave| {
+                let found = body.lower(argument, None);
+                body.must_be_ordered(&found.kind, argument.span);
+                body.copy(found.register, out);
+                leave.push(body.jump());
+                result = (optional(&found.kind), None);
+            });
+            if done {
+                return Operand { register: out, kind: result.0, origin: None };
+            }
+        }
+        self.over_values(argument, query, runs, &mut |body, found, leave| {
             if name == "mean" {
                 let operator = Arithmetic::Add;
                 body.emit(Operation::Arithmetic { operator, out: counted, left: counted, right: one });
@@ -448,6 +472,13 @@ impl<'c, 'a> Body<'c, 'a> {
         Operand { register: out, kind, origin: None }
     }
 
+    /// Whether an aggregate comes to the same in whatever order its elements come: none of what it does can refuse, and
+    /// it is no sum of reals, whose last digits tell the order.
+    fn order_is_nothing(&self, name: &str, argument: &Expression, query: &Query) -> bool {
+        let is_free = !self.can_refuse(argument) && query.order.is_empty();
+        is_free && matches!(name, "count" | "any" | "all" | "min" | "max")
+    }
+
     /// One value of an aggregate; returns what the aggregate gives.
     fn take_in(
         &mut self,
@@ -457,8 +488,12 @@ impl<'c, 'a> Body<'c, 'a> {
         found: &Operand,
         span: Span,
         leave: &mut Vec<usize>,
-    ) -> (Type, Option<u32>) {
+    ) -> (Type, Option<Origin>) {
         let operator = Arithmetic::Add;
+        let found = match name {
+            "count" | "first" => found.clone(),
+            _ => self.whole(found.clone()),
+        };
         match name {
             "count" => {
                 self.emit(Operation::Arithmetic { operator, out, left: out, right: one });
@@ -486,7 +521,7 @@ impl<'c, 'a> Body<'c, 'a> {
             "min" | "max" => {
                 self.must_be_ordered(&found.kind, span);
                 let first = self.jump_if_none(out);
-                self.keep_extreme(name, out, found.register, &found.kind);
+                self.keep_extreme(name, out, found.register, &found.kind.clone());
                 let done = self.jump();
                 self.aim(first);
                 self.copy(found.register, out);
@@ -494,6 +529,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 (optional(&found.kind), None)
             }
             "first" => {
+                let found = self.settled(found.clone());
                 self.copy(found.register, out);
                 leave.push(self.jump());
                 let kind = self.told(found.kind.clone(), span);
@@ -507,6 +543,14 @@ impl<'c, 'a> Body<'c, 'a> {
                 (Type::Bool, None)
             }
         }
+    }
+}
+
+/// Whether what is taken of each element is the element itself.
+fn is_named(argument: &Expression, query: &Query) -> bool {
+    match (&*argument.kind, query.sources.as_slice()) {
+        (ExpressionKind::Name(name), [source]) => *name == source.name.text,
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What changes: assignments, `add`, `put`, `remove`, `send`.
 
-use super::body::{BindingKind, Body, Effect, Operand};
+use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
+use super::queries::Runs;
 use crate::code::{Arithmetic, Operation, Register};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{Destination, ListKind, Type};
@@ -175,8 +176,7 @@ impl<'c, 'a> Body<'c, 'a> {
             );
             return;
         }
-        let row = self.read_row(list, key, false);
-        let current = self.plain(kind, |out| Operation::Field { out, record: row.register, field });
+        let current = self.plain(kind, |out| Operation::FieldThere { out, list, key, field });
         let value = self.replaced(current, rest, new);
         self.emit(Operation::SetField { list, key, field, value });
     }
@@ -292,6 +292,10 @@ impl<'c, 'a> Body<'c, 'a> {
                     self.fixed(name, span, origin, copy_of.filter(|_| whole), by_let);
                     None
                 }
+                BindingKind::Element { list, .. } => {
+                    self.fixed(name, span, Some(list), copy_of, whole);
+                    None
+                }
             };
         }
         if let Some(list) = self.checker.states.get(name).copied() {
@@ -349,12 +353,12 @@ impl<'c, 'a> Body<'c, 'a> {
             let name = self.checker.list(list).name.clone();
             self.may_change_list(list, change.span, &format!("`{name}`"));
             let row = self.need(&change.value, &Type::Record(record));
-            self.emit(if change.replace {
-                Operation::PutRow { list, row }
-            } else {
-                Operation::AddRow { list, row }
+            let mut added = self.plain(Type::Record(record), |out| match change.replace {
+                true => Operation::PutRow { list, row, out },
+                false => Operation::AddRow { list, row, out },
             });
-            return Operand { register: row, kind: Type::Record(record), origin: Some(list) };
+            added.origin = Some(Origin { list, held: Held::Key });
+            return added;
         }
         if change.replace {
             if self.lower(&change.place, None).kind != Type::Broken {
@@ -392,8 +396,7 @@ impl<'c, 'a> Body<'c, 'a> {
 
     pub(super) fn remove(&mut self, place: &Expression, query: Option<&Query>) {
         let Some(query) = query else { return self.remove_place(place) };
-        let block = crate::syntax::tree::Block::default();
-        self.query(query, Some(&block), &mut |body, _, _| body.remove_place(place));
+        self.query(query, Runs::Remove, &mut |body, _, _| body.remove_place(place));
     }
 
     fn remove_place(&mut self, place: &Expression) {

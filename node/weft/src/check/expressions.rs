@@ -1,12 +1,17 @@
 //! Expressions: what type each has, and the code that computes it.
 
-use super::body::{BindingKind, Body, Effect, Operand};
+use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
 use super::{Checker, listed, optional};
 use crate::code::{Operation, Register, Written};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{ListKind, SCRATCH, Type};
 use crate::syntax::tree::{Binary, Expression, ExpressionKind, Piece, Who, Word};
 use crate::value::Value;
+
+/// Whether values of a type are plain words, and a key of one such field is that word.
+pub(super) fn is_plain_word(kind: &Type) -> bool {
+    matches!(kind, Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_))
+}
 
 impl Checker<'_> {
     /// The number of a case of an enum, or a report.
@@ -40,10 +45,40 @@ impl Body<'_, '_> {
     /// Checks and lowers an expression. `wanted` helps `.cases`, `none`, `[]` and records without a name to their
     /// type; whether the result fits it is not decided here. What `is` names in it does not reach out of it.
     pub(super) fn lower(&mut self, expression: &Expression, wanted: Option<&Type>) -> Operand {
+        let found = self.lower_row(expression, wanted);
+        self.whole(found)
+    }
+
+    /// As [`Body::lower`], but of a row only what tells where it is.
+    pub(super) fn lower_row(&mut self, expression: &Expression, wanted: Option<&Type>) -> Operand {
         let depth = self.scope.len();
         let found = self.lower_with_names(expression, wanted);
         self.leave_scope(depth);
         found
+    }
+
+    /// The row itself, where a register holds only its key.
+    pub(super) fn whole(&mut self, operand: Operand) -> Operand {
+        let Some(Origin { list, held: Held::Key | Held::Place }) = operand.origin else { return operand };
+        let key = operand.register;
+        let mut row = match &operand.kind {
+            Type::Optional(_) => self.plain(operand.kind, |out| Operation::Row { out, list, key }),
+            _ => self.plain(operand.kind, |out| Operation::RowThere { out, list, key }),
+        };
+        row.origin = Some(Origin { list, held: Held::Row });
+        row
+    }
+
+    /// The key of a row that is there, or none; where there must be one and is none, the event is refused.
+    pub(super) fn settled(&mut self, operand: Operand) -> Operand {
+        let Some(Origin { list, held: Held::Place }) = operand.origin else { return operand };
+        let key = operand.register;
+        let mut row = match &operand.kind {
+            Type::Optional(_) => self.plain(operand.kind, |out| Operation::KeyNow { out, list, key }),
+            _ => self.plain(operand.kind, |out| Operation::KeyThere { out, list, key }),
+        };
+        row.origin = Some(Origin { list, held: Held::Key });
+        row
     }
 
     /// Lowers a condition that what comes next only runs under. What `is` names in it stays in scope, as far as it is
@@ -169,8 +204,12 @@ impl Body<'_, '_> {
     pub(super) fn name(&mut self, name: &str, span: Span, wanted: Option<&Type>) -> Operand {
         if let Some(binding) = self.find(name) {
             return match binding.kind.clone() {
-                BindingKind::Value { register, kind, origin, .. } => Operand { register, kind, origin },
-                BindingKind::Row { list, key, optional: maybe } => self.read_row(list, key, maybe),
+                BindingKind::Value { register, kind, origin, .. } => {
+                    let origin = origin.map(|list| Origin { list, held: Held::Row });
+                    Operand { register, kind, origin }
+                }
+                BindingKind::Row { list, key, optional } => self.row_at(list, key, optional, Held::Place),
+                BindingKind::Element { list, key, optional } => self.row_at(list, key, optional, Held::Key),
                 BindingKind::Keyed { list } => self.whole_list(list, span),
             };
         }
@@ -207,16 +246,30 @@ impl Body<'_, '_> {
     }
 
     /// The row that a key stands for now.
-    pub(super) fn read_row(&mut self, list: u32, key: Register, maybe: bool) -> Operand {
+    pub(super) fn row_at(&mut self, list: u32, key: Register, maybe: bool, held: Held) -> Operand {
         let Some((record, ..)) = self.checker.keyed(list) else { return self.broken() };
         let kind = Type::Record(record);
-        let mut operand = if maybe {
-            self.plain(optional(&kind), |out| Operation::Row { out, list, key })
-        } else {
-            self.plain(kind, |out| Operation::RowThere { out, list, key })
-        };
-        operand.origin = Some(list);
-        operand
+        let kind = if maybe { optional(&kind) } else { kind };
+        Operand { register: key, kind, origin: Some(Origin { list, held }) }
+    }
+
+    /// A field of a row, where a register holds its key.
+    pub(super) fn field_at(
+        &mut self,
+        Origin { list, held }: Origin,
+        key: Register,
+        field: u16,
+        kind: Type,
+    ) -> Operand {
+        if held == Held::Key
+            && let Some((record, &[only], _)) = self.checker.keyed(list)
+            && only == field
+            && is_plain_word(&self.checker.record(record).fields[field as usize].kind)
+        {
+            // A key of one plain word is that word.
+            return Operand { register: key, kind, origin: None };
+        }
+        self.plain(kind, |out| Operation::FieldThere { out, list, key, field })
     }
 
     pub(super) fn case(&mut self, case: &str, span: Span, wanted: Option<&Type>) -> Operand {
@@ -313,14 +366,17 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn field(&mut self, value: &Expression, field: &Word) -> Operand {
-        let found = self.lower(value, None);
+        let found = self.lower_row(value, None);
         match &found.kind {
             Type::Node if self.effect == Effect::Tests => self.member_of_node(found.register, field),
-            Type::Record(number) => match self.checker.field_of(*number, field) {
-                Some((at, kind)) => {
+            Type::Record(number) => match (self.checker.field_of(*number, field), found.origin) {
+                (Some((at, kind)), Some(origin)) if origin.held != Held::Row => {
+                    self.field_at(origin, found.register, at, kind)
+                }
+                (Some((at, kind)), _) => {
                     self.plain(kind, |out| Operation::Field { out, record: found.register, field: at })
                 }
-                None => self.broken(),
+                (None, _) => self.broken(),
             },
             Type::Broken => self.broken(),
             Type::Optional(inner) => {
@@ -358,11 +414,14 @@ impl Body<'_, '_> {
     pub(super) fn index(&mut self, list: &Expression, keys: &[Expression], span: Span) -> Operand {
         if let Some(number) = self.state_list(list) {
             let Some(key) = self.key(number, keys, span) else { return self.broken() };
-            return self.read_row(number, key, true);
+            return self.row_at(number, key, true, Held::Place);
         }
         if let Some((node, number)) = self.list_of_node(list) {
             let Some(key) = self.key(number, keys, span) else { return self.broken() };
-            return self.visiting(Some(node), |body| body.read_row(number, key, true));
+            return self.visiting(Some(node), |body| {
+                let row = body.row_at(number, key, true, Held::Place);
+                body.whole(row)
+            });
         }
         let found = self.lower(list, None);
         let element = match &found.kind {

@@ -44,7 +44,7 @@ impl Checker<'_> {
             let Some(signature) = self.procedures.get(&procedure.name.text).cloned() else { continue };
             let mut body = Body::new(self, &procedure.name.text, Effect::Changes);
             for (tree, field) in procedure.fields.iter().zip(&signature.fields) {
-                body.bind_value(&tree.name, field.kind.clone(), None);
+                body.bind_value(&tree.name, field.kind.clone());
             }
             body.kind = BodyKind::Do;
             body.block(&procedure.body);
@@ -57,7 +57,7 @@ impl Checker<'_> {
         let signature = self.declare_function(function);
         let mut body = Body::new(self, &function.name.text, Effect::Reads);
         for (tree, field) in function.fields.iter().zip(&signature.fields) {
-            body.bind_value(&tree.name, field.kind.clone(), None);
+            body.bind_value(&tree.name, field.kind.clone());
         }
         if let Some(by) = &function.by {
             if !function.is_view {
@@ -67,7 +67,7 @@ impl Checker<'_> {
                     "only a `view` or an `on` knows who asks",
                 ));
             }
-            body.bind_value(by, Type::Text, None);
+            body.bind_value(by, Type::Text);
         }
         let answer = body.function_body(function, &signature);
         body.finish(signature.function);
@@ -111,7 +111,7 @@ impl Checker<'_> {
         let timer = self.module.timers.iter().find(|timer| timer.function == function).cloned();
         let mut body = Body::new(self, &handler.name.text, Effect::Changes);
         for (tree, field) in trees.iter().zip(timer.into_iter().flat_map(|timer| timer.fields)) {
-            body.bind_value(&tree.name, field.kind, None);
+            body.bind_value(&tree.name, field.kind);
         }
         body.block(&handler.body);
         body.emit(Operation::Return { value: None });
@@ -129,11 +129,11 @@ impl Checker<'_> {
         body.answer = door.answer.clone();
         body.kind = BodyKind::On;
         for (tree, field) in fields.iter().zip(&door.fields) {
-            body.bind_value(&tree.name, field.kind.clone(), None);
+            body.bind_value(&tree.name, field.kind.clone());
         }
         match source {
-            Source::Outside { by: Some(by) } => drop(body.bind_value(by, Type::Text, None)),
-            Source::Peer { peer, .. } => drop(body.bind_value(peer, Type::Node, None)),
+            Source::Outside { by: Some(by) } => drop(body.bind_value(by, Type::Text)),
+            Source::Peer { peer, .. } => drop(body.bind_value(peer, Type::Node)),
             Source::Outside { by: None } => {}
         }
         let ends = body.block(&handler.body);
@@ -184,7 +184,7 @@ impl Checker<'_> {
         let padded = filled.chain(std::iter::repeat(None)).take(fields.len()).chain(others.iter().copied());
         for (blank, kind) in padded.zip(kinds) {
             match blank {
-                Some(word) => drop(body.bind_value(word, kind, None)),
+                Some(word) => drop(body.bind_value(word, kind)),
                 None => drop(body.register()),
             }
         }

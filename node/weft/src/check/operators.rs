@@ -1,6 +1,6 @@
 //! Operators: logic, comparisons, arithmetic, `in`, `is`, `else` and `if then else`.
 
-use super::body::{Body, Operand};
+use super::body::{Body, Held, Operand, Origin};
 use super::optional;
 use crate::code::{Arithmetic, Operation, Register};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -287,7 +287,8 @@ impl Body<'_, '_> {
 
     pub(super) fn is(&mut self, value: &Expression, name: &Word) -> Operand {
         self.named_by_is.insert(name.text.clone(), value.span.to(name.span));
-        let found = self.lower(value, None);
+        let found = self.lower_row(value, None);
+        let found = self.settled(found);
         let inner = match &found.kind {
             Type::Optional(inner) => (**inner).clone(),
             Type::Broken => Type::Broken,
@@ -327,7 +328,8 @@ impl Body<'_, '_> {
         wanted: Option<&Type>,
     ) -> Operand {
         let hint = wanted.map(optional);
-        let found = self.lower(value, hint.as_ref());
+        let found = self.lower_row(value, hint.as_ref());
+        let found = self.settled(found);
         let inner = match &found.kind {
             Type::Optional(inner) => (**inner).clone(),
             Type::Broken | Type::Nothing => Type::Broken,
@@ -337,13 +339,21 @@ impl Body<'_, '_> {
             }
         };
         let out = self.register();
+        let begins = self.code.len();
         self.copy(found.register, out);
         let none = self.jump_if_none(out);
         let done = self.jump();
         self.aim(none);
-        let other = self.lower(otherwise, Some(&inner));
+        let other = self.lower_row(otherwise, Some(&inner));
+        let other = self.settled(other);
+        // Both are keys of one list, or both are values.
+        let same = found.origin.is_some() && found.origin == other.origin;
+        let other = if same { other } else { self.whole(other) };
         self.copy(other.register, out);
         self.aim(done);
+        if !same && let Some(Origin { list, held: Held::Key }) = found.origin {
+            self.read_instead(begins, out, list, found.register);
+        }
         let kind = match self.checker.join(&inner, &other.kind) {
             Some(kind) => kind,
             None => {
@@ -351,8 +361,14 @@ impl Body<'_, '_> {
                 Type::Broken
             }
         };
-        let origin = found.origin.filter(|origin| other.origin == Some(*origin));
-        Operand { register: out, kind, origin }
+        Operand { register: out, kind, origin: found.origin.filter(|_| same) }
+    }
+
+    /// Reads a row where an operation copies its key.
+    pub(super) fn read_instead(&mut self, copied: usize, out: Register, list: u32, key: Register) {
+        if let Some(operation @ Operation::Copy { .. }) = self.code.get_mut(copied) {
+            *operation = Operation::Row { out, list, key };
+        }
     }
 
     pub(super) fn choose(

@@ -1,13 +1,15 @@
 //! Queries: loops over lists with conditions, order and a most, and which index each uses.
 
+mod changes;
 mod indexes;
 
-use super::body::{BindingKind, Body, Operand};
+use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
 use crate::code::{Operation, Over, Register, Target};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::module::Type;
 use crate::syntax::tree::{Block, Expression, Group, Query, Word};
 use crate::value::Value;
+use indexes::{Wanted, conjuncts};
 
 /// How many keys an `order by` may have: one bit each says which are turned round.
 const ORDER_KEYS_MAX: usize = 64;
@@ -15,22 +17,30 @@ const ORDER_KEYS_MAX: usize = 64;
 /// What is done with each chosen element: given where the loop goes on and the jumps that leave it.
 pub(super) type Each<'e, 'c, 'a> = &'e mut dyn FnMut(&mut Body<'c, 'a>, Target, &mut Vec<usize>);
 
-/// How the loops of one query bind their names.
+/// What runs for each element of a query.
 #[derive(Clone, Copy)]
-struct Mode<'b> {
-    /// The statements that run for each element.
-    statements: Option<&'b Block>,
-    /// Whether names stand for rows that the statements may change under way.
-    live: bool,
-    /// Whether rows are taken from the last to the first.
-    backward: bool,
+pub(super) enum Runs<'b> {
+    /// An expression: nothing changes under way.
+    Value,
+    /// An expression that comes to the same in whatever order its elements come.
+    Folded,
+    /// The statements of a `for`.
+    Block(&'b Block),
+    /// `remove`
+    Remove,
 }
 
-impl Mode<'_> {
-    /// Nothing changes under way.
-    fn reading(backward: bool) -> Mode<'static> {
-        Mode { statements: None, live: false, backward }
+impl Runs<'_> {
+    fn are_statements(self) -> bool {
+        matches!(self, Runs::Block(_) | Runs::Remove)
     }
+}
+
+/// How the loops of one query run.
+#[derive(Clone, Copy)]
+struct Mode<'b> {
+    runs: Runs<'b>,
+    wanted: Wanted,
 }
 
 /// What one loop of a query runs over.
@@ -50,7 +60,9 @@ struct Source<'q> {
 /// The loops of a query, after its groups if it has some.
 struct Loops<'q> {
     sources: Vec<Source<'q>>,
-    order: &'q [(Expression, bool)],
+    order: Vec<(&'q Expression, bool)>,
+    /// Whether it ends when it has found some.
+    ends: bool,
 }
 
 impl<'q> Loops<'q> {
@@ -63,13 +75,26 @@ impl<'q> Loops<'q> {
             },
             condition: source.condition.as_ref(),
         });
-        Loops { sources: sources.collect(), order: &query.order }
+        let order = query.order.iter().map(|(key, descending)| (key, *descending)).collect();
+        Loops { sources: sources.collect(), order, ends: query.take.is_some() }
     }
 }
 
+/// What one loop runs over.
+struct Opened<'q> {
+    over: Over,
+    element: Type,
+    /// The list that elements are rows of, and whether the loop's statements may change it.
+    rows: Option<(u32, bool)>,
+    /// What is left to test of the condition.
+    conditions: Vec<&'q Expression>,
+    /// Whether it runs over a whole list of the state.
+    is_scan: bool,
+}
+
 impl<'c, 'a> Body<'c, 'a> {
-    /// Lowers the loops of a query; `statements` is the body of a `for` or `remove`, none in an expression.
-    pub(super) fn query(&mut self, query: &Query, statements: Option<&Block>, each: Each<'_, 'c, 'a>) {
+    /// Lowers the loops of a query.
+    pub(super) fn query(&mut self, query: &Query, runs: Runs<'_>, each: Each<'_, 'c, 'a>) {
         let depth = self.scope.len();
         let limit = query.take.as_ref().map(|take| self.need(take, &Type::Int));
         let loops = match &query.group {
@@ -81,19 +106,22 @@ impl<'c, 'a> Body<'c, 'a> {
                     over: Elements::Groups(groups, kind),
                     condition: group.condition.as_ref(),
                 };
-                Loops { sources: vec![source], order: &query.order }
+                Loops { sources: vec![source], ..Loops::of(query) }
             }
         };
-        let in_order = if statements.is_none() { self.found_in_order(&loops) } else { None };
+        let in_order = !runs.are_statements() && self.comes_in_order(&loops);
         // Where statements change what the query reads, all is chosen before the first of them runs.
-        if (!query.order.is_empty() && in_order.is_none()) || (limit.is_some() && statements.is_some()) {
-            self.gathered(&loops, statements, limit, each);
+        if (!loops.order.is_empty() && !in_order) || (limit.is_some() && runs.are_statements()) {
+            self.gathered(&loops, runs, limit, each);
         } else {
-            let live = statements.is_some() && self.is_live();
+            let wanted = match runs {
+                _ if in_order => Wanted::Sorted,
+                Runs::Folded if limit.is_none() => Wanted::Any,
+                _ => Wanted::List,
+            };
             let mut leave = Vec::new();
             let counter = limit.map(|_| self.constant(Value::Word(0)));
-            let mode = Mode { statements, live, backward: in_order == Some(true) };
-            self.sources(&loops, 0, mode, 0, &mut leave, &mut |body, again, leave| {
+            self.sources(&loops, 0, Mode { runs, wanted }, 0, &mut leave, &mut |body, again, leave| {
                 if let (Some(limit), Some(counter)) = (limit, counter) {
                     body.count_to(counter, limit, leave);
                 }
@@ -104,14 +132,39 @@ impl<'c, 'a> Body<'c, 'a> {
         self.leave_scope(depth);
     }
 
+    /// Lowers a loop that finds the least or the greatest value first, if an index does so: `value` is what is looked
+    /// for. Otherwise nothing is lowered.
+    pub(super) fn extreme_first(
+        &mut self,
+        query: &Query,
+        value: &Expression,
+        greatest: bool,
+        each: Each<'_, 'c, 'a>,
+    ) -> bool {
+        if query.group.is_some() || query.take.is_some() || query.sources.len() != 1 {
+            return false;
+        }
+        let loops = Loops { order: vec![(value, greatest)], ends: true, ..Loops::of(query) };
+        if !query.order.is_empty() || !self.comes_in_order(&loops) {
+            return false;
+        }
+        let depth = self.scope.len();
+        let mut leave = Vec::new();
+        let mode = Mode { runs: Runs::Folded, wanted: Wanted::Sorted };
+        self.sources(&loops, 0, mode, 0, &mut leave, each);
+        leave.into_iter().for_each(|jump| self.aim(jump));
+        self.leave_scope(depth);
+        true
+    }
+
     /// Lowers the loops of a grouped query up to its groups: a list of records of a key and its rows, in key order.
     /// With several lists a row is a record of their elements.
     fn groups(&mut self, query: &Query, group: &Group) -> (Register, Type) {
-        let loops = Loops { order: &[], ..Loops::of(query) };
+        let loops = Loops { order: Vec::new(), ends: false, ..Loops::of(query) };
         let list = self.register();
         self.emit(Operation::MakeList { out: list });
         let (mut key_kind, mut row_kind) = (Type::Broken, Type::Broken);
-        let mode = Mode::reading(false);
+        let mode = Mode { runs: Runs::Value, wanted: Wanted::List };
         self.sources(&loops, 0, mode, 0, &mut Vec::new(), &mut |body, _, _| {
             let first = body.row_of_registers(2);
             let key = body.lower(&group.key, None);
@@ -145,7 +198,10 @@ impl<'c, 'a> Body<'c, 'a> {
         let mut elements: Vec<(String, Operand)> = loops
             .sources
             .iter()
-            .map(|source| (source.name.text.clone(), self.element(source.name)))
+            .map(|source| {
+                let element = self.element(source.name);
+                (source.name.text.clone(), self.whole(element))
+            })
             .collect();
         if let [(_, element)] = elements.as_slice() {
             self.copy(element.register, out);
@@ -168,7 +224,11 @@ impl<'c, 'a> Body<'c, 'a> {
     /// What a loop's name stands for.
     fn element(&mut self, name: &Word) -> Operand {
         match self.find(&name.text).map(|binding| binding.kind.clone()) {
-            Some(BindingKind::Value { register, kind, origin, .. }) => Operand { register, kind, origin },
+            Some(BindingKind::Value { register, kind, origin, .. }) => {
+                let origin = origin.map(|list| Origin { list, held: Held::Row });
+                Operand { register, kind, origin }
+            }
+            Some(BindingKind::Element { list, key, optional }) => self.row_at(list, key, optional, Held::Key),
             _ => self.broken(),
         }
     }
@@ -197,50 +257,65 @@ impl<'c, 'a> Body<'c, 'a> {
     ) {
         let Some(source) = loops.sources.get(at) else { return each(self, again, leave) };
         let depth = self.scope.len();
-        let (over, element, origin) = self.over(source, mode);
+        let opened = self.over(loops, at, mode);
         let cursor = self.cursor();
-        self.emit(Operation::Open { cursor, over });
+        self.emit(Operation::Open { cursor, over: opened.over });
         let again = self.here();
         let out = self.register();
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
-        let operand = Operand { register: out, kind: element, origin };
-        self.bind_element(source.name, &operand, mode.live);
-        if let Some(condition) = source.condition {
+        let origin = opened.rows.map(|(list, _)| Origin { list, held: Held::Key });
+        let element = Operand { register: out, kind: opened.element, origin };
+        self.bind_element(source.name, element, opened.rows.is_some_and(|(_, live)| live), again);
+        for condition in opened.conditions {
             let condition = self.condition(condition);
             self.emit(Operation::JumpUnless { condition, to: again });
         }
+        self.scans += u16::from(opened.is_scan);
         self.sources(loops, at + 1, mode, again, leave, each);
+        self.scans -= u16::from(opened.is_scan);
         self.jump_to(again);
         self.aim(next);
         self.leave_scope(depth);
     }
 
-    fn bind_element(&mut self, name: &Word, operand: &Operand, live: bool) {
-        if live {
-            let slot = self.register();
-            self.bind_operand(name, operand, true, slot);
-        } else {
-            let kind = operand.kind.clone();
-            let (register, origin) = (operand.register, operand.origin);
-            self.bind(name, BindingKind::Value { register, kind, fixed: true, origin });
-        }
+    /// Names an element of a loop that goes on at a place.
+    fn bind_element(&mut self, name: &Word, element: Operand, live: bool, again: Target) {
+        let Operand { register: key, kind, origin } = element;
+        let binding = match origin {
+            Some(Origin { list, held: Held::Key }) if self.effect == Effect::Tests => {
+                // A test acts on nodes between its statements: what it has named stays as it was.
+                let register = self.register();
+                self.emit(Operation::Row { out: register, list, key });
+                self.emit(Operation::JumpIfNone { value: register, to: again });
+                BindingKind::Value { register, kind, fixed: true, origin: Some(list) }
+            }
+            Some(Origin { list, held: Held::Key }) if live => BindingKind::Row { list, key, optional: false },
+            Some(Origin { list, held: Held::Key }) => BindingKind::Element { list, key, optional: false },
+            origin => {
+                let origin = origin.map(|origin| origin.list);
+                BindingKind::Value { register: key, kind, fixed: true, origin }
+            }
+        };
+        self.bind(name, binding);
     }
 
-    /// What a source runs over, its element's type and the list that elements are rows of.
-    fn over(&mut self, source: &Source<'_>, mode: Mode<'_>) -> (Over, Type, Option<u32>) {
+    /// What a source runs over.
+    fn over<'q>(&mut self, loops: &Loops<'q>, at: usize, mode: Mode<'_>) -> Opened<'q> {
+        let source = &loops.sources[at];
+        let conditions = source.condition.map(conjuncts).unwrap_or_default();
+        let values = |over, element| Opened { over, element, rows: None, conditions, is_scan: false };
         let expression = match &source.over {
-            Elements::Groups(list, kind) => return (Over::List(*list), kind.clone(), None),
+            Elements::Groups(list, kind) => return values(Over::List(*list), kind.clone()),
             Elements::Range(from, upto) => {
                 let (from, upto) = (self.need(from, &Type::Int), self.need(upto, &Type::Int));
-                return (Over::Range(from, upto), Type::Int, None);
+                return values(Over::Range(from, upto), Type::Int);
             }
             Elements::List(list) => *list,
         };
         if let Some(list) = self.state_list(expression)
             && let Some((record, ..)) = self.checker.keyed(list)
         {
-            let rows = self.rows(list, source, mode);
-            return (Over::Rows(rows), Type::Record(record), Some(list));
+            return self.rows(list, record, loops, at, mode);
         }
         let found = self.lower(expression, None);
         let element = match &found.kind {
@@ -255,7 +330,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 Type::Broken
             }
         };
-        (Over::List(found.register), element, None)
+        values(Over::List(found.register), element)
     }
 
     // Order.
@@ -263,7 +338,7 @@ impl<'c, 'a> Body<'c, 'a> {
     fn gathered(
         &mut self,
         query: &Loops<'_>,
-        statements: Option<&Block>,
+        runs: Runs<'_>,
         limit: Option<Register>,
         each: Each<'_, 'c, 'a>,
     ) {
@@ -276,7 +351,7 @@ impl<'c, 'a> Body<'c, 'a> {
         self.emit(Operation::MakeList { out: list });
         let mut elements: Vec<Operand> = Vec::new();
         let mut none = Vec::new();
-        let mode = Mode::reading(false);
+        let mode = Mode { runs: Runs::Value, wanted: Wanted::List };
         self.sources(query, 0, mode, 0, &mut none, &mut |body, _, _| {
             elements = body.gather(query, list);
         });
@@ -291,14 +366,14 @@ impl<'c, 'a> Body<'c, 'a> {
         if let Some(length) = limit {
             self.emit(Operation::Truncate { list, length });
         }
-        self.chosen(query, list, &elements, statements.is_some() && self.is_live(), each);
+        self.chosen(query, list, &elements, runs, each);
     }
 
     /// Adds the keys and elements of this moment to a list.
     fn gather(&mut self, query: &Loops<'_>, list: Register) -> Vec<Operand> {
         let first = self.row_of_registers(query.order.len() + query.sources.len());
         let mut at = first;
-        for (key, _) in query.order {
+        for (key, _) in &query.order {
             let found = self.lower(key, None);
             let inner = match &found.kind {
                 Type::Optional(inner) => (**inner).clone(),
@@ -331,7 +406,7 @@ impl<'c, 'a> Body<'c, 'a> {
         query: &Loops<'_>,
         list: Register,
         elements: &[Operand],
-        live: bool,
+        runs: Runs<'_>,
         each: Each<'_, 'c, 'a>,
     ) {
         let depth = self.scope.len();
@@ -344,14 +419,15 @@ impl<'c, 'a> Body<'c, 'a> {
             let field = (query.order.len() + at) as u16;
             let register = self.register();
             self.emit(Operation::Field { out: register, record, field });
-            let operand = Operand { register, ..element.clone() };
-            self.bind_element(source.name, &operand, live);
+            let element = Operand { register, ..element.clone() };
+            let changed = element.origin.filter(|origin| self.may_change_rows(runs, origin.list));
             // Rows that were removed since are skipped.
-            if let Some(Binding { list, key }) = self.live_row(&source.name.text) {
+            if let Some(Origin { list, held: Held::Key }) = changed {
                 let there = self.register();
-                self.emit(Operation::HasRow { out: there, list, key });
+                self.emit(Operation::HasRow { out: there, list, key: register });
                 self.emit(Operation::JumpUnless { condition: there, to: again });
             }
+            self.bind_element(source.name, element, changed.is_some(), again);
         }
         let mut leave = Vec::new();
         each(self, again, &mut leave);
@@ -359,13 +435,6 @@ impl<'c, 'a> Body<'c, 'a> {
         self.aim(next);
         leave.into_iter().for_each(|jump| self.aim(jump));
         self.leave_scope(depth);
-    }
-
-    fn live_row(&self, name: &str) -> Option<Binding> {
-        match self.find(name).map(|binding| &binding.kind) {
-            Some(BindingKind::Row { list, key, .. }) => Some(Binding { list: *list, key: *key }),
-            _ => None,
-        }
     }
 
     /// `[body for …]`
@@ -386,7 +455,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let list = self.register();
         self.emit(Operation::MakeList { out: list });
         let mut kind = Type::Broken;
-        self.query(query, None, &mut |body, _, _| {
+        self.query(query, Runs::Value, &mut |body, _, _| {
             let found = body.lower(value, element.as_ref());
             kind = match &element {
                 Some(element) if body.checker.fits(&found.kind, element) => element.clone(),
@@ -403,30 +472,40 @@ impl<'c, 'a> Body<'c, 'a> {
         &mut self,
         argument: &Expression,
         query: Option<&Query>,
+        runs: Runs<'_>,
         each: &mut dyn FnMut(&mut Body<'c, 'a>, Operand, &mut Vec<usize>),
     ) {
         if let Some(query) = query {
-            return self.query(query, None, &mut |body, _, leave| {
-                let found = body.lower(argument, None);
+            return self.query(query, runs, &mut |body, _, leave| {
+                let found = body.lower_row(argument, None);
                 each(body, found, leave);
             });
         }
-        let list = self.lower(argument, None);
-        let element = match &list.kind {
-            Type::List(element) => (**element).clone(),
-            Type::Broken => Type::Broken,
-            other => {
-                let name = self.checker.name_of(other);
-                self.report(
-                    Diagnostic::new(Code::NotAList, argument.span, format!("{name} is no list"))
-                        .help("write a query: `x for x in list where …`"),
-                );
-                Type::Broken
+        let (over, element, origin) = match self.state_list(argument) {
+            Some(list) if self.checker.keyed(list).is_some() => {
+                let record =
+                    self.checker.keyed(list).map_or(Type::Broken, |(record, ..)| Type::Record(record));
+                (Over::Rows(indexes::all_rows(list)), record, Some(Origin { list, held: Held::Key }))
+            }
+            _ => {
+                let list = self.lower(argument, None);
+                let element = match &list.kind {
+                    Type::List(element) => (**element).clone(),
+                    Type::Broken => Type::Broken,
+                    other => {
+                        let name = self.checker.name_of(other);
+                        self.report(
+                            Diagnostic::new(Code::NotAList, argument.span, format!("{name} is no list"))
+                                .help("write a query: `x for x in list where …`"),
+                        );
+                        Type::Broken
+                    }
+                };
+                (Over::List(list.register), element, None)
             }
         };
-        let origin = self.state_list(argument);
         let cursor = self.cursor();
-        self.emit(Operation::Open { cursor, over: Over::List(list.register) });
+        self.emit(Operation::Open { cursor, over });
         let again = self.here();
         let out = self.register();
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
@@ -436,10 +515,4 @@ impl<'c, 'a> Body<'c, 'a> {
         self.aim(next);
         leave.into_iter().for_each(|jump| self.aim(jump));
     }
-}
-
-/// A name that stands for a row.
-struct Binding {
-    list: u32,
-    key: Register,
 }

@@ -1,8 +1,9 @@
 //! Statements.
 
-use super::body::{BindingKind, Body, BodyKind, Effect, Loop, Operand};
+use super::body::{BindingKind, Body, BodyKind, Effect, Held, Loop, Operand, Origin};
 use super::builtins::BUILT_IN;
 use super::optional;
+use super::queries::Runs;
 use crate::code::{Operation, TestOperation};
 use crate::diagnostics::{Code, Diagnostic, Span, line_of};
 use crate::module::{List, ListKind, SCRATCH, Type};
@@ -107,7 +108,7 @@ impl Body<'_, '_> {
     }
 
     fn for_statement(&mut self, query: &Query, block: &Block) {
-        self.query(query, Some(block), &mut |body, again, leave| {
+        self.query(query, Runs::Block(block), &mut |body, again, leave| {
             body.loops.push(Loop { again, leave: Vec::new() });
             body.block(block);
             if let Some(left) = body.loops.pop() {
@@ -248,7 +249,8 @@ impl Body<'_, '_> {
         let mut operand = match value {
             None => self.empty(fixed, name, wanted.as_ref()),
             Some(LetValue::Expression(value)) => {
-                let mut found = self.lower(value, wanted.as_ref());
+                let found = self.lower_row(value, wanted.as_ref());
+                let mut found = self.settled(found);
                 if wanted.is_none() {
                     found.kind = self.told(found.kind, value.span);
                 }
@@ -294,7 +296,7 @@ impl Body<'_, '_> {
         let kind = self.checker.keyed_list(None, element, keys, indexes);
         if let ListKind::Variable { kind, .. } = kind {
             // Reported: nothing more is said about it.
-            self.bind_value(name, kind, None);
+            self.bind_value(name, kind);
             return;
         }
         self.checker.module.scratch.push(List { name: name.text.clone(), was: None, transient: true, kind });
@@ -316,7 +318,7 @@ impl Body<'_, '_> {
         let ExpressionKind::Name(name) = &*inner.kind else { return None };
         match self.find(name)?.kind {
             BindingKind::Row { .. } => Some(self.short(value.span)),
-            BindingKind::Value { .. } | BindingKind::Keyed { .. } => None,
+            BindingKind::Value { .. } | BindingKind::Element { .. } | BindingKind::Keyed { .. } => None,
         }
     }
 
@@ -340,7 +342,8 @@ impl Body<'_, '_> {
     fn let_else(&mut self, value: &Expression, otherwise: &Otherwise, wanted: Option<&Type>) -> Operand {
         let depth = self.scope.len();
         let hint = wanted.map(optional);
-        let found = self.lower(value, hint.as_ref());
+        let found = self.lower_row(value, hint.as_ref());
+        let found = self.settled(found);
         self.leave_scope(depth);
         let inner = match &found.kind {
             Type::Optional(inner) => (**inner).clone(),
@@ -358,25 +361,33 @@ impl Body<'_, '_> {
             None => inner,
         };
         let out = self.register();
+        let begins = self.code.len();
         self.copy(found.register, out);
         let none = self.jump_if_none(out);
         let done = self.jump();
         self.aim(none);
-        let mut origin = found.origin;
-        match otherwise {
-            Otherwise::Exit(exit, span) => self.exit(exit, *span),
-            Otherwise::Change(change) => {
-                let other = self.change(change);
-                self.must_fit(&other.kind, &inner, change.span);
-                self.copy(other.register, out);
-                origin = origin.filter(|origin| other.origin == Some(*origin));
+        let other = match otherwise {
+            Otherwise::Exit(exit, span) => {
+                self.exit(exit, *span);
+                None
             }
+            Otherwise::Change(change) => Some((self.change(change), change.span)),
             Otherwise::Expression(expression) => {
-                let other = self.lower(expression, Some(&inner));
-                self.must_fit(&other.kind, &inner, expression.span);
-                self.copy(other.register, out);
-                origin = origin.filter(|origin| other.origin == Some(*origin));
+                let other = self.lower_row(expression, Some(&inner));
+                Some((self.settled(other), expression.span))
             }
+        };
+        let mut origin = found.origin;
+        if let Some((other, span)) = other {
+            self.must_fit(&other.kind, &inner, span);
+            // Both are keys of one list, or both are values.
+            let same = origin.is_some() && origin == other.origin;
+            let other = if same { other } else { self.whole(other) };
+            self.copy(other.register, out);
+            if !same && let Some(Origin { list, held: Held::Key }) = origin.take() {
+                self.read_instead(begins, out, list, found.register);
+            }
+            origin = origin.filter(|_| same);
         }
         self.aim(done);
         Operand { register: out, kind: inner, origin }

@@ -1,163 +1,405 @@
 //! How the rows of a list are found: by an index or by the key, in which order, and between which ends.
 //!
-//! Whatever is found is tested against the whole condition all the same: what is chosen here only makes it fewer.
+//! An index makes a loop faster and changes nothing else: only what stands before the first part of a condition that can
+//! refuse is looked up, rows come in the order that is wanted, and where something may change under way, or rows are
+//! found in another order, each is tested against the whole condition all the same.
 
-use super::{Elements, Loops, Mode, Source};
+use super::changes::changes_fields;
+use super::{Elements, Loops, Mode, Opened, Runs};
 use crate::check::body::{BindingKind, Body};
-use crate::code::{End, Register, Rows};
-use crate::module::{Field, Type};
-use crate::syntax::tree::{Binary, Block, Expression, ExpressionKind, StatementKind};
+use crate::check::expressions::is_plain_word;
+use crate::check::optional;
+use crate::code::{End, Operation, Order, Over, Register, Rows};
+use crate::module::{Plan, Type};
+use crate::syntax::tree::{Binary, Expression, ExpressionKind};
 use crate::syntax::walk;
 
-/// By what rows are found, and the values that it is to have.
-enum Choice<'q> {
-    Index(u16, Vec<&'q Expression>),
-    Key(Vec<&'q Expression>),
+/// The order that rows must come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Of the list, that is of its keys.
+    List,
+    /// As they are found.
+    Any,
+    /// Of the query's `order by`.
+    Sorted,
 }
 
-impl Body<'_, '_> {
-    /// How the rows that a condition fixes are found: by a whole index, or by the key or a prefix of it.
-    fn way_to_rows<'q>(&self, list: u32, source: &Source<'q>, mode: Mode<'_>) -> Option<Choice<'q>> {
-        let (record, keys, indexes) = self.checker.keyed(list)?;
-        let equal = match source.condition {
-            Some(condition) => self.equalities(condition, &source.name.text, record, mode.live),
+/// A demand of a condition that can be looked up: a field of the element, and what it is to be.
+struct Demand<'q> {
+    field: &'q str,
+    is: Looked,
+    value: &'q Expression,
+    /// The part of the condition that it is.
+    part: &'q Expression,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    Equal,
+    /// Its lower end.
+    From(End),
+    /// Its upper end.
+    Upto(End),
+}
+
+/// How the rows of one loop are found.
+pub(super) struct Way<'q> {
+    index: Option<u16>,
+    /// Values that are equal, then the ends.
+    equal: Vec<(u16, &'q Expression)>,
+    from: Option<(u16, End, &'q Expression)>,
+    upto: Option<(u16, End, &'q Expression)>,
+    order: Order,
+    /// Whether they come as `order by` asks.
+    in_order: bool,
+    /// Parts of the condition that need not be tested any more.
+    answered: Vec<&'q Expression>,
+}
+
+impl Way<'_> {
+    fn is_scan(&self) -> bool {
+        self.equal.is_empty() && self.from.is_none() && self.upto.is_none()
+    }
+}
+
+/// All rows of a list in the order of its keys.
+pub(super) fn all_rows(list: u32) -> Rows {
+    let (from, upto) = (End::Open, End::Open);
+    Rows { list, index: None, first: 0, equal: 0, from, upto, order: Order::Forward, live: false }
+}
+
+/// The parts of a condition that must all hold, in the order in which they are tested.
+pub(super) fn conjuncts(condition: &Expression) -> Vec<&Expression> {
+    let mut found = Vec::new();
+    let mut left_over = vec![condition];
+    while let Some(next) = left_over.pop() {
+        match &*next.kind {
+            ExpressionKind::Binary(Binary::And, left, right) => left_over.extend([right, left]),
+            _ => found.push(next),
+        }
+    }
+    found
+}
+
+impl<'c, 'a> Body<'c, 'a> {
+    /// Whether the rows of a query's first list come in the order that is asked for as they are found.
+    pub(super) fn comes_in_order(&self, loops: &Loops<'_>) -> bool {
+        let mode = Mode { runs: Runs::Value, wanted: Wanted::Sorted };
+        !loops.order.is_empty() && self.way(loops, 0, mode).is_some_and(|way| way.in_order)
+    }
+
+    /// How the rows of a source are found best.
+    fn way<'q>(&self, loops: &Loops<'q>, at: usize, mode: Mode<'_>) -> Option<Way<'q>> {
+        let source = &loops.sources[at];
+        let Elements::List(expression) = source.over else { return None };
+        let list = self.state_list(expression)?;
+        let (_, _, indexes) = self.checker.keyed(list)?;
+        let live = self.may_change_rows(mode.runs, list);
+        let demands = match source.condition {
+            Some(condition) => self.demands(condition, &source.name.text, mode.runs.are_statements()),
             None => Vec::new(),
         };
-        let fields = &self.checker.record(record).fields;
-        let find = |field: &u16| {
-            let name = &fields[*field as usize].name;
-            equal.iter().find(|(equal, _)| equal == name).map(|(_, value)| *value)
-        };
-        let prefix: Vec<&Expression> = keys.iter().map_while(find).collect();
-        let mut best: Option<(u16, Vec<&Expression>)> = None;
-        for (at, index) in indexes.iter().enumerate() {
-            let values: Vec<&Expression> = index.iter().map_while(find).collect();
-            let names: Vec<&str> = index.iter().map(|field| fields[*field as usize].name.as_str()).collect();
-            // An index whose fields the statements change would miss rows that come to fit under way.
-            let moves = mode.live && mode.statements.is_some_and(|block| changes_fields(block, &names));
-            if values.len() == index.len()
-                && !moves
-                && best.as_ref().is_none_or(|(_, one)| one.len() < values.len())
-            {
-                best = Some((at as u16, values));
+        // An order of its own shows where a part refuses: the first that does says why.
+        let free = !self.any_refuses(loops);
+        let candidates = std::iter::once(None).chain((0..indexes.len() as u16).map(Some));
+        let ways = candidates.filter_map(|index| {
+            let mut way = self.way_by(list, index, &demands)?;
+            if let (Some(index), Runs::Block(block), true) = (index, mode.runs, live) {
+                // An index whose fields the statements change would miss rows that come to fit under way.
+                let fields = &self.checker.record(self.checker.keyed(list)?.0).fields;
+                let of_index = &indexes[index as usize];
+                let names: Vec<&str> = of_index.iter().map(|at| fields[*at as usize].name.as_str()).collect();
+                if changes_fields(block, &names) {
+                    return None;
+                }
             }
-        }
-        let all_keys = prefix.len() == keys.len();
-        Some(match best {
-            Some((index, values)) if !all_keys && values.len() >= prefix.len() => {
-                Choice::Index(index, values)
+            self.put_in_order(list, &mut way, loops, at, mode.wanted, free)?;
+            if live || way.order == Order::ByKey {
+                way.answered.clear();
             }
-            _ => Choice::Key(prefix),
+            Some(way)
+        });
+        let ends = loops.ends;
+        ways.max_by_key(|way| {
+            let bounds = u16::from(way.from.is_some()) + u16::from(way.upto.is_some());
+            let keys = self.checker.keyed(list).map_or(0, |(_, keys, _)| keys.len());
+            let is_one = way.index.is_none() && way.equal.len() == keys;
+            let first = if ends { u16::from(way.in_order) } else { bounds };
+            let second = if ends { bounds } else { u16::from(way.in_order) };
+            // Of those that are as good the key's, then the first index that was written.
+            let place = way.index.map_or(u16::MAX, |index| u16::MAX - 1 - index);
+            (is_one, way.equal.len(), first, second, way.order != Order::ByKey, place)
         })
     }
 
-    /// Whether the rows of a query's only list come in the order that is asked for as they are found, and then whether
-    /// backward. Only keys that no two rows share are turned round: rows that are alike keep their order.
-    pub(super) fn found_in_order(&self, loops: &Loops<'_>) -> Option<bool> {
-        let ([source], [(_, backward), ..]) = (loops.sources.as_slice(), loops.order) else { return None };
-        let Elements::List(expression) = source.over else { return None };
-        let list = self.state_list(expression)?;
-        let (record, keys, _) = self.checker.keyed(list)?;
-        let found = match self.way_to_rows(list, source, Mode::reading(false))? {
-            Choice::Index(..) => keys,
-            Choice::Key(prefix) => &keys[prefix.len()..],
-        };
+    /// How the key or an index finds what is demanded; not at all if an index does not help.
+    fn way_by<'q>(&self, list: u32, index: Option<u16>, demands: &[Demand<'q>]) -> Option<Way<'q>> {
+        let (record, keys, indexes) = self.checker.keyed(list)?;
         let fields = &self.checker.record(record).fields;
-        let is_next = |((key, descending), field): (&(Expression, bool), &u16)| {
-            descending == backward
-                && field_of_element(key, &source.name.text) == Some(fields[*field as usize].name.as_str())
+        let of_way = index.map_or(keys, |index| &indexes[index as usize]);
+        let find = |field: &u16, is: &dyn Fn(Looked) -> bool| {
+            let field = &fields[*field as usize];
+            demands.iter().find(|demand| {
+                demand.field == field.name && is(demand.is) && self.may_be(demand.value, &field.kind)
+            })
         };
-        let fits = loops.order.len() <= found.len() && loops.order.iter().zip(found).all(is_next);
-        (fits && (!backward || loops.order.len() == found.len())).then_some(*backward)
+        let mut answered = Vec::new();
+        let mut equal = Vec::new();
+        for field in of_way {
+            let Some(demand) = find(field, &|is| is == Looked::Equal) else { break };
+            equal.push((*field, demand.value));
+            answered.push(demand.part);
+        }
+        let next = of_way.get(equal.len()).filter(|field| {
+            // Of what may be none nothing is less.
+            !matches!(fields[**field as usize].kind, Type::Optional(_))
+        });
+        let from = next.and_then(|field| Some((field, find(field, &|is| matches!(is, Looked::From(_)))?)));
+        let upto = next.and_then(|field| Some((field, find(field, &|is| matches!(is, Looked::Upto(_)))?)));
+        // `in a .. b` is two ends of one part: it is answered if both are.
+        let parts = [from, upto].map(|end| end.map(|(_, demand)| demand.part));
+        for part in parts.into_iter().flatten() {
+            let both = parts.iter().flatten().filter(|one| std::ptr::eq(**one, part)).count() == 2;
+            if both || !matches!(&*part.kind, ExpressionKind::In { .. }) {
+                answered.push(part);
+            }
+        }
+        let end = |found: Option<(&u16, &Demand<'q>)>| {
+            found.map(|(field, demand)| match demand.is {
+                Looked::From(end) | Looked::Upto(end) => (*field, end, demand.value),
+                Looked::Equal => (*field, End::Included, demand.value),
+            })
+        };
+        let (from, upto) = (end(from), end(upto));
+        Some(Way { index, equal, from, upto, order: Order::Forward, in_order: false, answered })
     }
 
-    pub(super) fn rows(&mut self, list: u32, source: &Source<'_>, mode: Mode<'_>) -> Rows {
-        let backward = mode.backward;
-        let (Some((record, keys, indexes)), Some(choice)) =
-            (self.checker.keyed(list), self.way_to_rows(list, source, mode))
-        else {
-            let (from, upto) = (End::Open, End::Open);
-            return Rows { list, index: None, first: 0, equal: 0, from, upto, backward };
-        };
-        let (index, fields, mut values) = match choice {
-            Choice::Index(index, values) => (Some(index), indexes[index as usize].clone(), values),
-            Choice::Key(prefix) => (None, keys.to_vec(), prefix),
-        };
-        let equal = values.len() as u16;
-        let mut range = Range::default();
-        if let (Some(condition), Some(field), None) = (source.condition, fields.get(values.len()), index) {
-            let field = &self.checker.record(record).fields[*field as usize];
-            range = self.range(condition, &source.name.text, field, mode.live);
+    /// Decides in which order the rows of a way come; none if an index is of no use then.
+    fn put_in_order(
+        &self,
+        list: u32,
+        way: &mut Way<'_>,
+        loops: &Loops<'_>,
+        at: usize,
+        wanted: Wanted,
+        free: bool,
+    ) -> Option<()> {
+        let (record, keys, indexes) = self.checker.keyed(list)?;
+        let fields = &self.checker.record(record).fields;
+        let of_way = way.index.map_or(keys, |index| &indexes[index as usize]);
+        let left = &of_way[way.equal.len()..];
+        if at == 0 && wanted == Wanted::Sorted && (free || way.index.is_none()) {
+            let behind = if way.index.is_some() { keys } else { &[] };
+            let rest: Vec<&u16> = left.iter().chain(behind).collect();
+            let descending = loops.order.first().is_some_and(|(_, descending)| *descending);
+            let is_next = |((key, turned), field): (&(&Expression, bool), &&u16)| {
+                *turned == descending
+                    && field_of_element(key, &loops.sources[0].name.text)
+                        == Some(fields[**field as usize].name.as_str())
+            };
+            let count = loops.order.len();
+            let fits = count <= rest.len() && loops.order.iter().zip(&rest).all(is_next);
+            // Rows that are alike come in the order of keys.
+            let ties = match way.index {
+                None => true,
+                Some(_) if descending => count == left.len() || count == rest.len(),
+                Some(_) => count >= left.len(),
+            };
+            if fits && ties {
+                way.in_order = true;
+                way.order = match descending {
+                    false => Order::Forward,
+                    true if count == rest.len() => Order::Backward,
+                    true => Order::Turned(count as u16),
+                };
+                return Some(());
+            }
         }
-        let end = |end: Option<&Expression>| match end {
-            Some(_) => End::Included,
-            None => End::Open,
+        let by_key = way.index.is_none() || left.is_empty();
+        way.order = match wanted {
+            _ if by_key => Order::Forward,
+            _ if way.is_scan() => return None,
+            Wanted::Any if free => Order::Forward,
+            _ => Order::ByKey,
         };
-        let (from, upto) = (end(range.from), end(range.upto));
-        values.extend(range.from.into_iter().chain(range.upto));
+        Some(())
+    }
+
+    /// Whether a condition of a query, or a list that one of its loops runs over, can refuse.
+    fn any_refuses(&self, loops: &Loops<'_>) -> bool {
+        loops.sources.iter().enumerate().any(|(at, source)| {
+            let over = match &source.over {
+                Elements::List(list) => at > 0 && self.can_refuse(list),
+                Elements::Range(from, upto) => at > 0 && (self.can_refuse(from) || self.can_refuse(upto)),
+                Elements::Groups(..) => true,
+            };
+            over || source.condition.is_some_and(|condition| self.can_refuse(condition))
+        })
+    }
+
+    /// What a loop over the rows of a list runs over.
+    pub(super) fn rows<'q>(
+        &mut self,
+        list: u32,
+        record: u32,
+        loops: &Loops<'q>,
+        at: usize,
+        mode: Mode<'_>,
+    ) -> Opened<'q> {
+        let source = &loops.sources[at];
+        let live = self.may_change_rows(mode.runs, list);
+        let mut conditions = source.condition.map(conjuncts).unwrap_or_default();
+        let mut rows = all_rows(list);
+        let mut is_scan = true;
+        if let Some(way) = self.way(loops, at, mode) {
+            conditions.retain(|part| !way.answered.iter().any(|answered| std::ptr::eq(*answered, *part)));
+            is_scan = way.is_scan();
+            rows = self.found_by(list, record, &way);
+        }
+        rows.live = live;
+        self.note_plan(source.name.span, rows);
+        Opened {
+            over: Over::Rows(rows),
+            element: Type::Record(record),
+            rows: Some((list, live)),
+            conditions,
+            is_scan: is_scan && list < crate::module::SCRATCH,
+        }
+    }
+
+    /// The rows of a way, the values that they are found by in registers.
+    fn found_by(&mut self, list: u32, record: u32, way: &Way<'_>) -> Rows {
+        let ends = [way.from, way.upto].into_iter().flatten().map(|(field, _, value)| (field, value));
+        let values: Vec<(u16, &Expression)> = way.equal.iter().copied().chain(ends).collect();
         let first = self.row_of_registers(values.len());
-        for (at, value) in values.iter().enumerate() {
-            let field = fields[at.min(equal as usize)];
+        for (at, (field, value)) in values.into_iter().enumerate() {
             let kind = self.checker.record(record).fields[field as usize].kind.clone();
             let register = self.need(value, &kind);
             self.copy(register, first.saturating_add(at as Register));
         }
-        Rows { list, index, first, equal, from, upto, backward }
-    }
-
-    /// `x.field == value` among what a condition demands before anything in it can refuse, where the value is of the
-    /// field's type, the same all along the loop, and cannot refuse.
-    fn equalities<'e>(
-        &self,
-        condition: &'e Expression,
-        element: &str,
-        record: u32,
-        live: bool,
-    ) -> Vec<(String, &'e Expression)> {
-        let fields = &self.checker.record(record).fields;
-        let mut found = Vec::new();
-        for demand in self.demands(condition) {
-            let ExpressionKind::Binary(Binary::Equal, left, right) = &*demand.kind else { continue };
-            for (side, other) in [(left, right), (right, left)] {
-                if let Some(name) = field_of_element(side, element)
-                    && self.is_steady(other, live)
-                    && fields.iter().any(|field| field.name == name && self.may_be(other, &field.kind))
-                {
-                    found.push((name.into(), other));
-                }
-            }
+        let end = |end: Option<(u16, End, &Expression)>| end.map_or(End::Open, |(_, end, _)| end);
+        Rows {
+            list,
+            index: way.index,
+            first,
+            equal: way.equal.len() as u16,
+            from: end(way.from),
+            upto: end(way.upto),
+            order: way.order,
+            live: false,
         }
-        found
     }
 
-    /// The ends between which a condition demands a field to be, as [`Body::equalities`] finds its values. The
-    /// condition is tested all the same: whether an end is included does not matter here.
-    fn range<'e>(&self, condition: &'e Expression, element: &str, field: &Field, live: bool) -> Range<'e> {
-        let is_field = |side: &Expression| field_of_element(side, element) == Some(field.name.as_str());
-        let mut found = Range::default();
-        let mut keep = |end: &'e Expression, is_upto: bool| {
-            if (self.is_steady(end, live) || is_around_now(end)) && self.may_be(end, &field.kind) {
-                let place = if is_upto { &mut found.upto } else { &mut found.from };
-                place.get_or_insert(end);
-            }
+    /// Lowers how many rows of a list a query's condition leaves, if the key or an index tells it; else nothing.
+    pub(in crate::check) fn count_of(&mut self, query: &crate::syntax::tree::Query) -> Option<Register> {
+        let (None, None, [source]) = (&query.group, &query.take, query.sources.as_slice()) else {
+            return None;
         };
-        for demand in self.demands(condition) {
-            match &*demand.kind {
+        let loops = Loops { order: Vec::new(), ..Loops::of(query) };
+        let list = self.state_list(&source.list)?;
+        let (record, ..) = self.checker.keyed(list)?;
+        let way = self.way(&loops, 0, Mode { runs: Runs::Folded, wanted: Wanted::Any })?;
+        let parts = source.condition.as_ref().map(conjuncts).unwrap_or_default();
+        let is_answered = |part: &&Expression| way.answered.iter().any(|one| std::ptr::eq(*one, *part));
+        if way.order == Order::ByKey || !query.order.is_empty() || !parts.iter().all(is_answered) {
+            return None;
+        }
+        let rows = self.found_by(list, record, &way);
+        self.note_plan(source.name.span, rows);
+        let out = self.register();
+        self.emit(match way.is_scan() {
+            true => Operation::RowCount { out, list },
+            false => Operation::CountRows { out, rows },
+        });
+        Some(out)
+    }
+
+    fn note_plan(&mut self, span: crate::diagnostics::Span, rows: Rows) {
+        let line = crate::diagnostics::line_of(self.checker.source, span.start) as u32;
+        let is_scan = rows.equal == 0 && rows.from == End::Open && rows.upto == End::Open;
+        let is_state = rows.list < crate::module::SCRATCH;
+        let in_scan = is_scan && is_state && self.scans > 0;
+        let plan = Plan {
+            function: self.name.clone(),
+            line,
+            span,
+            list: self.checker.list(rows.list).name.clone(),
+            how: self.told_way(&rows, is_scan),
+            scan: is_scan && is_state,
+            in_scan,
+        };
+        self.checker.module.plans.push(plan);
+    }
+
+    fn told_way(&self, rows: &Rows, is_scan: bool) -> String {
+        let Some((record, keys, indexes)) = self.checker.keyed(rows.list) else { return String::new() };
+        let fields = &self.checker.record(record).fields;
+        let names = |fields_of: &[u16]| -> String {
+            let names: Vec<&str> = fields_of.iter().map(|at| fields[*at as usize].name.as_str()).collect();
+            names.join(", ")
+        };
+        let of_way = rows.index.map_or(keys, |index| &indexes[index as usize]);
+        let by = match rows.index {
+            Some(_) => format!("index {}", names(of_way)),
+            None => format!("key {}", names(of_way)),
+        };
+        let equal = &of_way[..rows.equal as usize];
+        let next = of_way.get(rows.equal as usize).map(|at| fields[*at as usize].name.as_str());
+        let mut told = match (is_scan, rows.index) {
+            (true, None) => "scan".to_owned(),
+            (true, Some(_)) => format!("{by}, all of it"),
+            _ => by,
+        };
+        if !equal.is_empty() && equal.len() < of_way.len() {
+            told += &format!(", {} equal", names(equal));
+        }
+        if let (Some(next), true) = (next, rows.from != End::Open || rows.upto != End::Open) {
+            told += &format!(", a range of {next}");
+        }
+        match rows.order {
+            Order::Forward => {}
+            Order::Backward | Order::Turned(_) => told += ", backward",
+            Order::ByKey => told += ", put in the order of the key",
+        }
+        told
+    }
+
+    /// What a condition demands before anything in it can refuse, where the value is the same all along the loop and
+    /// cannot refuse.
+    fn demands<'q>(&self, condition: &'q Expression, element: &str, statements: bool) -> Vec<Demand<'q>> {
+        let mut found = Vec::new();
+        for part in conjuncts(condition) {
+            if self.can_refuse(part) {
+                break;
+            }
+            let mut keep = |side: &'q Expression, is: Looked, value: &'q Expression| {
+                let is_steady =
+                    self.is_steady(value, statements) || is != Looked::Equal && is_around_now(value);
+                if let (Some(field), true) = (field_of_element(side, element), is_steady) {
+                    found.push(Demand { field, is, value, part });
+                }
+            };
+            match &*part.kind {
+                ExpressionKind::Binary(Binary::Equal, left, right) => {
+                    keep(left, Looked::Equal, right);
+                    keep(right, Looked::Equal, left);
+                }
                 ExpressionKind::Binary(operator, left, right) => {
-                    let is_less = match operator {
-                        Binary::Less | Binary::LessEqual => true,
-                        Binary::Greater | Binary::GreaterEqual => false,
+                    let (end, is_less) = match operator {
+                        Binary::Less => (End::Excluded, true),
+                        Binary::LessEqual => (End::Included, true),
+                        Binary::Greater => (End::Excluded, false),
+                        Binary::GreaterEqual => (End::Included, false),
                         _ => continue,
                     };
-                    if is_field(left) {
-                        keep(right, is_less);
-                    } else if is_field(right) {
-                        keep(left, !is_less);
-                    }
+                    let end = |is_upto: bool| if is_upto { Looked::Upto(end) } else { Looked::From(end) };
+                    keep(left, end(is_less), right);
+                    keep(right, end(!is_less), left);
                 }
-                ExpressionKind::In { value, list: from, upto: Some(upto) } if is_field(value) => {
-                    keep(from, false);
-                    keep(upto, true);
+                ExpressionKind::In { value, list: from, upto: Some(upto) } => {
+                    keep(value, Looked::From(End::Included), from);
+                    keep(value, Looked::Upto(End::Included), upto);
                 }
                 _ => {}
             }
@@ -165,24 +407,8 @@ impl Body<'_, '_> {
         found
     }
 
-    /// What a condition demands, up to the first part that can refuse: rows that a later part leaves out would have
-    /// been refused there, and how rows are found must not change that.
-    fn demands<'e>(&self, condition: &'e Expression) -> Vec<&'e Expression> {
-        let mut found = Vec::new();
-        let mut left_over = vec![condition];
-        while let Some(next) = left_over.pop() {
-            if let ExpressionKind::Binary(Binary::And, left, right) = &*next.kind {
-                left_over.extend([right, left]);
-            } else if self.can_refuse(next) {
-                break;
-            } else {
-                found.push(next);
-            }
-        }
-        found
-    }
-
-    fn can_refuse(&self, demand: &Expression) -> bool {
+    /// Whether an expression can refuse.
+    pub(in crate::check) fn can_refuse(&self, demand: &Expression) -> bool {
         let mut can = false;
         walk::inner(demand, &mut |part| {
             can |= match &*part.kind {
@@ -192,6 +418,10 @@ impl Body<'_, '_> {
                 ) => !is_around_now(part),
                 ExpressionKind::Negate(value) => !is_number(value),
                 ExpressionKind::Index(..) | ExpressionKind::Call { .. } => true,
+                // A key may be too long.
+                ExpressionKind::In { list, upto: None, .. } => {
+                    self.state_list(list).is_some_and(|list| !self.is_by_word(list))
+                }
                 // The row that it stands for may be gone.
                 ExpressionKind::Name(name) => {
                     matches!(self.find(name).map(|binding| &binding.kind), Some(BindingKind::Row { .. }))
@@ -200,6 +430,12 @@ impl Body<'_, '_> {
             };
         });
         can
+    }
+
+    fn is_by_word(&self, list: u32) -> bool {
+        self.checker.keyed(list).is_some_and(|(record, keys, _)| {
+            keys.iter().all(|key| is_plain_word(&self.checker.record(record).fields[*key as usize].kind))
+        })
     }
 
     /// Whether a steady value may stand where one of a type is wanted. Of a case only the place tells its enum.
@@ -226,6 +462,10 @@ impl Body<'_, '_> {
             ExpressionKind::Binary(..) if is_around_now(value) => Type::Time,
             ExpressionKind::Name(name) => match self.find(name).map(|binding| &binding.kind) {
                 Some(BindingKind::Value { kind, .. }) => kind.clone(),
+                Some(BindingKind::Element { list, optional: maybe, .. }) => {
+                    let row = Type::Record(self.checker.keyed(*list)?.0);
+                    if *maybe { optional(&row) } else { row }
+                }
                 Some(_) => return None,
                 None => {
                     let setting = self.checker.settings.get(name)?;
@@ -241,7 +481,7 @@ impl Body<'_, '_> {
         })
     }
 
-    fn is_steady(&self, value: &Expression, live: bool) -> bool {
+    fn is_steady(&self, value: &Expression, statements: bool) -> bool {
         match &*value.kind {
             ExpressionKind::Int(_)
             | ExpressionKind::Real(_)
@@ -254,21 +494,15 @@ impl Body<'_, '_> {
                 pieces.iter().all(|piece| matches!(piece, crate::syntax::tree::Piece::Literal(_)))
             }
             ExpressionKind::Name(name) => match self.find(name).map(|binding| &binding.kind) {
-                Some(BindingKind::Value { fixed, .. }) => *fixed || !live,
+                Some(BindingKind::Value { fixed, .. }) => *fixed || !statements,
+                Some(BindingKind::Element { .. }) => true,
                 Some(_) => false,
                 None => self.checker.settings.contains_key(name),
             },
-            ExpressionKind::Field(inner, _) => self.is_steady(inner, live),
+            ExpressionKind::Field(inner, _) => self.is_steady(inner, statements),
             _ => false,
         }
     }
-}
-
-/// The ends of what a loop runs over, as far as a condition tells them.
-#[derive(Default)]
-struct Range<'e> {
-    from: Option<&'e Expression>,
-    upto: Option<&'e Expression>,
 }
 
 fn is_number(value: &Expression) -> bool {
@@ -288,35 +522,5 @@ fn field_of_element<'e>(side: &'e Expression, element: &str) -> Option<&'e str> 
     match &*inner.kind {
         ExpressionKind::Name(name) if name == element => Some(&field.text),
         _ => None,
-    }
-}
-
-/// Whether statements may change one of these fields of some row.
-fn changes_fields(block: &Block, fields: &[&str]) -> bool {
-    let mut changes = false;
-    walk::statements(block, &mut |statement| match &statement.kind {
-        StatementKind::Assign { place, .. } => {
-            walk::inner(place, &mut |part| {
-                if let ExpressionKind::Field(_, field) = &*part.kind {
-                    changes |= fields.contains(&field.text.as_str());
-                }
-            });
-        }
-        StatementKind::Change(change) => changes |= change.replace,
-        StatementKind::Let { .. } | StatementKind::Place(_) => changes |= may_call_or_put(&statement.kind),
-        _ => {}
-    });
-    changes
-}
-
-fn may_call_or_put(statement: &StatementKind) -> bool {
-    use crate::syntax::tree::{LetValue, Otherwise};
-    match statement {
-        StatementKind::Place(_) => true,
-        StatementKind::Let { value: Some(LetValue::Change(change)), .. } => change.replace,
-        StatementKind::Let { value: Some(LetValue::Else(_, Otherwise::Change(change))), .. } => {
-            change.replace
-        }
-        _ => false,
     }
 }

@@ -1,0 +1,94 @@
+//! Ranges of rows: what loops run over, and how many there are.
+
+use super::Machine;
+use crate::budget::{Fault, search_operations};
+use crate::cursor::{self, Turned, Walked};
+use crate::keyed::{Key, Range};
+use crate::table::Keyed;
+use std::mem::size_of;
+use std::ops::Bound;
+use weft::Value;
+use weft::code::{End, Order, Register, Rows};
+
+/// Where more than one in so many rows is in a range of an index, running over all of them in the order of keys costs
+/// less than looking for those and sorting them.
+const FOUND_SHARE: usize = 8;
+
+impl Machine<'_> {
+    /// The rows that a loop runs over. Costs what making the ends of their range costs and, where they are looked for
+    /// and sorted by key, one operation a row times log2.
+    pub(super) fn open_rows(&mut self, rows: Rows) -> Result<cursor::Rows, Fault> {
+        let Rows { list, index, order, live, equal, .. } = rows;
+        self.charge_range(&rows)?;
+        let (keyed, range) = self.range(&rows)?;
+        let walk = |range: &Range<'_>, backward: bool| match index {
+            Some(index) => keyed.walk_index(index, range, backward),
+            None => keyed.walk(range, backward),
+        };
+        let walked = match order {
+            Order::Forward => Walked::Along(walk(&range, false)),
+            Order::Backward => Walked::Along(walk(&range, true)),
+            Order::Turned(fields) => {
+                let fields = usize::from(equal) + usize::from(fields);
+                Walked::Turned(Box::new(Turned { all: walk(&range, true), index, fields, alike: None }))
+            }
+            Order::ByKey => {
+                let count = count(keyed, index, &range);
+                if count > keyed.len() / FOUND_SHARE {
+                    Walked::Along(keyed.walk(&Range::ALL, false))
+                } else {
+                    let mut walk = walk(&range, false);
+                    let rounds = u64::from(usize::BITS - count.leading_zeros());
+                    self.budget.operations(count as u64 * (1 + rounds))?;
+                    self.budget.bytes(count * size_of::<Key>())?;
+                    let mut keys: Vec<Key> = std::iter::from_fn(|| walk.next()).collect();
+                    keys.sort_unstable_by(|left, right| right.cmp(left));
+                    Walked::Found(keys)
+                }
+            }
+        };
+        Ok(cursor::Rows { list, live, walked })
+    }
+
+    /// How many rows a range has: its ends are found, nothing is run over.
+    pub(super) fn count_rows(&mut self, out: Register, rows: Rows) -> Result<(), Fault> {
+        self.charge_range(&rows)?;
+        let (keyed, range) = self.range(&rows)?;
+        let count = count(keyed, rows.index, &range) as i64;
+        self.set(out, Value::Word(count));
+        Ok(())
+    }
+
+    /// Charges the bytes of the ends of a range, and finding them.
+    fn charge_range(&mut self, rows: &Rows) -> Result<(), Fault> {
+        let keyed = self.keyed(rows.list)?;
+        let size = keyed.layout().ends_size(rows.index, self.ends(rows), rows.equal);
+        let search = 2 * search_operations(size, keyed.len());
+        self.budget.bytes(size)?;
+        self.budget.operations(search)
+    }
+
+    /// The values of a range: those that are equal, then its ends.
+    fn ends(&self, rows: &Rows) -> &[Value] {
+        let ends = u16::from(rows.from != End::Open) + u16::from(rows.upto != End::Open);
+        self.several(rows.first, rows.equal + ends)
+    }
+
+    fn range(&self, rows: &Rows) -> Result<(&Keyed, Range<'_>), Fault> {
+        let (equal, mut ends) = self.ends(rows).split_at(rows.equal as usize);
+        let mut bound = |end: End| match (end, ends) {
+            (End::Included, [value, rest @ ..]) => (Bound::Included(value), ends = rest).0,
+            (End::Excluded, [value, rest @ ..]) => (Bound::Excluded(value), ends = rest).0,
+            _ => Bound::Unbounded,
+        };
+        let range = Range { equal, from: bound(rows.from), upto: bound(rows.upto) };
+        Ok((self.keyed(rows.list)?, range))
+    }
+}
+
+fn count(keyed: &Keyed, index: Option<u16>, range: &Range<'_>) -> usize {
+    match index {
+        Some(index) => keyed.count_index(index, range),
+        None => keyed.count(range),
+    }
+}
