@@ -301,7 +301,10 @@ mod tests {
                 ticket().node
             ),
         );
-        check("app check a.weft b.weft", r#"App(Check(Files { files: ["a.weft", "b.weft"], json: false }))"#);
+        check(
+            "app check a.weft b.weft --deny-warnings",
+            r#"App(Check { files: Files { files: ["a.weft", "b.weft"], json: false }, deny_warnings: true })"#,
+        );
         check(
             "app fmt --check --json a.weft",
             r#"App(Fmt { files: Files { files: ["a.weft"], json: true }, check: true })"#,

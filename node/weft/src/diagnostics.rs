@@ -96,6 +96,36 @@ codes! {
     W0043 Foreign "a word or a sign of another language",
     W0044 Unclosed "a block that is not closed",
     W0050 WrongWas "a `was` that cannot be",
+    W0101 Unread "a local that is never read",
+    W0102 NeverRun "a statement that never runs",
+    W0103 Unused "something that is declared and never used",
+    W0104 AlwaysSame "a condition that is always the same, or a range with nothing in it",
+}
+
+/// How bad a diagnostic is: an app with errors does not run, one with warnings does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// It must be mended.
+    Error,
+    /// It is likely not meant.
+    Warning,
+}
+
+impl Severity {
+    /// As diagnostics show it: `error`, `warning`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+impl Code {
+    /// Whether it is an error or a warning; warnings have their numbers from 101 on.
+    pub fn severity(self) -> Severity {
+        if self.text() > "W0100" { Severity::Warning } else { Severity::Error }
+    }
 }
 
 /// One thing that is wrong.
@@ -172,7 +202,7 @@ impl Report {
     }
 }
 
-/// All errors of one file, in the order of the text; `Display` renders them as rustc does.
+/// All errors, or all warnings, of one file, in the order of the text; `Display` renders them as rustc does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
@@ -197,8 +227,13 @@ impl Diagnostics {
         let count = found.len();
         let more = if count >= DIAGNOSTICS_MAX { " or more" } else { "" };
         let plural = if count == 1 { "" } else { "s" };
-        rendered.push_str(&format!("{file}: {count}{more} error{plural}\n"));
+        let severity = found.iter().map(|one| one.code.severity()).min().unwrap_or(Severity::Error).text();
+        rendered.push_str(&format!("{file}: {count}{more} {severity}{plural}\n"));
         Diagnostics { found, rendered }
+    }
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
     }
     /// Each of them, in the order of the text.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -242,7 +277,8 @@ fn render(diagnostic: &Diagnostic, lines: &Lines<'_>, file: &str, out: &mut Stri
     let column = line[..at].chars().count() + 1;
     let margin = " ".repeat((number + 1).to_string().len());
     let (before, marked, shown) = excerpt(line, at, length);
-    out.push_str(&format!("error[{}]: {}\n", diagnostic.code.text(), diagnostic.message));
+    let (severity, code) = (diagnostic.code.severity().text(), diagnostic.code.text());
+    out.push_str(&format!("{severity}[{code}]: {}\n", diagnostic.message));
     out.push_str(&format!("{margin}--> {file}:{}:{column}\n{margin} |\n", number + 1));
     out.push_str(&format!("{} | {shown}\n", number + 1));
     let carets = format!("{}{}", " ".repeat(before), "^".repeat(marked.max(1)));

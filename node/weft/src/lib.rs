@@ -5,7 +5,7 @@
 //! How the parts meet: `syntax` turns text into a tree and recovers from errors; `check` resolves names, types and
 //! effects and lowers each function to the typed register code of [`code`]; [`module`] is what comes out, and
 //! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong,
-//! and [`explain`] says it at length. Beside the compiler, [`format`](mod@format) lays a source out, [`outline`] tells what
+//! and [`explain`] says it at length; `warnings` finds what is right and likely not meant. Beside the compiler, [`format`](mod@format) lays a source out, [`outline`] tells what
 //! one declares without checking it, [`document`] makes documents of an app; [`syntax::parse`] gives the tree itself.
 
 mod check;
@@ -18,6 +18,7 @@ pub mod module;
 pub mod outline;
 pub mod syntax;
 pub mod value;
+mod warnings;
 
 pub use diagnostics::Diagnostics;
 pub use module::Module;
@@ -41,4 +42,19 @@ pub fn compile(source: &str, file: &str) -> Result<Module, Diagnostics> {
     }
     let tree = syntax::parser::parse(source, &mut report);
     check::check(source, &tree, report).map_err(|report| report.finish(source, file))
+}
+
+/// What is likely not meant in an app that compiles; nothing of one that does not. `file` is the name that
+/// diagnostics show.
+pub fn warnings(source: &str, file: &str) -> Diagnostics {
+    let mut report = Report::default();
+    if source.len() > SOURCE_BYTES_MAX {
+        return report.finish("", file);
+    }
+    let tree = syntax::parser::parse(source, &mut report);
+    if !report.is_empty() {
+        return Report::default().finish(source, file);
+    }
+    warnings::find(source, &tree, &mut report);
+    report.finish(source, file)
 }

@@ -7,8 +7,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the checker finds; habits of other languages; several errors in one file.
-const TABLES: &[&str] = &["diagnostics.txt", "habits.txt", "recovery.txt"];
+/// What the checker finds; habits of other languages; several errors in one file; what is right and likely not meant.
+const TABLES: &[&str] = &["diagnostics.txt", "habits.txt", "recovery.txt", WARNINGS];
+/// Only here warnings are looked for: what other cases are about need not be used.
+const WARNINGS: &str = "warnings.txt";
 /// The reference language has 223 error cases, and this one has more.
 const CASES_MIN: usize = 224;
 
@@ -30,9 +32,17 @@ fn cases(table: &str) -> Vec<Case<'_>> {
         .collect()
 }
 
-fn said(source: &str) -> String {
+fn said(table: &str, source: &str) -> String {
     match weft::compile(source, "app.weft") {
-        Ok(_) => "nothing is wrong".into(),
+        Ok(_) if table != WARNINGS => "nothing is wrong".into(),
+        Ok(_) => {
+            let warnings = weft::warnings(source, "app.weft");
+            if warnings.is_empty() {
+                "nothing is wrong".into()
+            } else {
+                warnings.to_string().trim_end().to_owned()
+            }
+        }
         Err(wrong) => wrong.to_string().trim_end().to_owned(),
     }
 }
@@ -52,14 +62,14 @@ fn each_mistake_is_said_as_the_tables_have_it() {
         if std::env::var_os("BLESS").is_some() {
             let mut blessed = String::new();
             for case in &cases {
-                write!(blessed, "=== {}\n{}\n---\n{}\n\n", case.name, case.source, said(case.source))
+                write!(blessed, "=== {}\n{}\n---\n{}\n\n", case.name, case.source, said(table, case.source))
                     .unwrap();
             }
             std::fs::write(&path, blessed).unwrap();
             continue;
         }
         for case in &cases {
-            let said = said(case.source);
+            let said = said(table, case.source);
             if said != case.expected {
                 write!(wrong, "{table}: {}:\nexpected\n{}\nsaid\n{}\n\n", case.name, case.expected, said)
                     .unwrap();
@@ -82,8 +92,37 @@ fn there_are_enough_cases_each_another_one_and_every_code_has_one() {
         assert!(sources.insert(case.source), "`{}` has the source of another", case.name);
     }
     for code in weft::diagnostics::Code::ALL {
-        let text = format!("error[{}]", code.text());
+        let text = format!("{}[{}]", code.severity().text(), code.text());
         let has_case = cases.iter().any(|case| case.expected.contains(&text));
         assert!(has_case, "no case for {} ({})", code.text(), code.title());
     }
+}
+
+#[test]
+fn apps_and_examples_give_no_warnings() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut sources = Vec::new();
+    for app in std::fs::read_dir(root.join("apps")).unwrap() {
+        for file in std::fs::read_dir(app.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "weft") {
+                sources.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(sources.len() >= 8, "{} apps", sources.len());
+    for page in ["language.md", "app.md", "node.md"] {
+        let text = std::fs::read_to_string(root.join("docs").join(page)).unwrap();
+        for example in text.split("```weft\n").skip(1) {
+            let (example, _) = example.split_once("```").unwrap();
+            sources.push((page.to_owned(), example.to_owned()));
+        }
+    }
+    let said: String = sources
+        .iter()
+        .map(|(name, source)| weft::warnings(source, name))
+        .filter(|one| !one.is_empty())
+        .map(|one| one.to_string())
+        .collect();
+    assert!(said.is_empty(), "{said}");
 }

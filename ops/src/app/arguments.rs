@@ -8,10 +8,11 @@ use super::session::COMMANDS;
 use crate::arguments::{EXIT_CODES, PLAIN_EXIT_CODES};
 
 const CHECK_HELP: &str = "\
-With --json one object a line for each diagnostic: {\"code\":\"W0011\",\"severity\":\"error\",\"file\":…,\"line\":…,\
+With --json one object a line for each diagnostic: {\"code\":\"W0011\",\"severity\":\"error\" or \"warning\",\"file\":…,\"line\":…,\
 \"column\":…,\"end_line\":…,\"end_column\":…,\"message\":…,\"why\":[…],\"help\":…}. Lines and columns count from 1, columns in \
 characters; the end is behind the last character. `why` may be empty and `help` null. A file that cannot be read is \
 {\"error\":WHY}.
+Warnings tell what is right and likely not meant. They are shown, and are no failure without --deny-warnings.
 
 Exit codes: 0 all files are right; 1 something is wrong with one, or it cannot be read; 2 the command line is wrong.";
 
@@ -54,7 +55,14 @@ Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command fai
 pub enum AppCommand {
     /// Say all that is wrong with apps
     #[command(after_help = CHECK_HELP)]
-    Check(Files),
+    Check {
+        /// The files.
+        #[command(flatten)]
+        files: Files,
+        /// Fail where there are warnings, too
+        #[arg(long)]
+        deny_warnings: bool,
+    },
     /// Lay files out: two spaces, 100 columns, no alignment
     #[command(visible_alias = "format", after_help = FORMAT_HELP)]
     Fmt {
@@ -141,7 +149,7 @@ impl AppCommand {
     /// Whether programs read what is printed.
     pub fn json(&self) -> bool {
         match self {
-            AppCommand::Check(Files { json, .. })
+            AppCommand::Check { files: Files { json, .. }, .. }
             | AppCommand::Fmt { files: Files { json, .. }, .. }
             | AppCommand::Test { files: Files { json, .. }, .. }
             | AppCommand::Explain { json, .. }

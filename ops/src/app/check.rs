@@ -9,19 +9,19 @@ use weft::Diagnostics;
 use super::position::Lines;
 use crate::output::{Output, in_words};
 
-/// Checks each file.
+/// Checks each file. Warnings are shown, and are a failure only where they are denied.
 ///
 /// # Errors
 /// Nobody reads any more.
-pub fn run(files: &[PathBuf], output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(files: &[PathBuf], deny_warnings: bool, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut right = true;
     for file in files {
-        right &= check(file, output)?;
+        right &= check(file, deny_warnings, output)?;
     }
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn check(file: &Path, output: &mut Output) -> anyhow::Result<bool> {
+fn check(file: &Path, deny_warnings: bool, output: &mut Output) -> anyhow::Result<bool> {
     let source = match super::read(file) {
         Ok(source) => source,
         Err(error) => {
@@ -31,6 +31,11 @@ fn check(file: &Path, output: &mut Output) -> anyhow::Result<bool> {
     };
     let name = file.display().to_string();
     let Err(wrong) = weft::compile(&source, &name) else {
+        let warnings = weft::warnings(&source, &name);
+        if !warnings.is_empty() {
+            show(&warnings, &source, &name, output)?;
+            return Ok(!deny_warnings);
+        }
         if !output.is_json() {
             output.say(|| format!("{name}: nothing is wrong"), || Value::Null)?;
         }
@@ -54,7 +59,7 @@ pub fn show(wrong: &Diagnostics, source: &str, file: &str, output: &mut Output) 
         output.say(String::new, || {
             json!({
                 "code": one.code.text(),
-                "severity": "error",
+                "severity": one.code.severity().text(),
                 "file": file,
                 "line": start.line,
                 "column": start.column,

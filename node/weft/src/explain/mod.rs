@@ -73,6 +73,7 @@ pub fn page(code: Code) -> Option<Page> {
 mod tests {
     use super::*;
     use crate::compile;
+    use crate::diagnostics::Severity;
 
     #[test]
     fn every_code_has_a_page_and_its_examples_are_what_they_say() {
@@ -82,11 +83,14 @@ mod tests {
                 wrong.push_str(&format!("{} has no page in src/explain/pages.md\n", code.text()));
                 continue;
             };
-            let said = compile(page.wrong, "wrong.weft")
-                .map(|_| Vec::new())
-                .unwrap_or_else(|said| said.iter().map(|one| one.code.text()).collect());
+            let said = compile(page.wrong, "wrong.weft");
+            let said = said.map_or_else(|said| said, |_| crate::warnings(page.wrong, "wrong.weft"));
+            let said: Vec<&str> = said.iter().map(|one| one.code.text()).collect();
             if said.is_empty() || said.iter().any(|one| *one != code.text()) {
                 wrong.push_str(&format!("{}: what is wrong gives {said:?}\n{}\n", code.text(), page.wrong));
+            }
+            if code.severity() == Severity::Warning && !crate::warnings(page.right, "right.weft").is_empty() {
+                wrong.push_str(&format!("{}: what is right has warnings\n", code.text()));
             }
             if let Err(said) = compile(page.right, "right.weft") {
                 wrong.push_str(&format!("{}: what is right is not\n{said}", code.text()));

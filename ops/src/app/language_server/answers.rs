@@ -1,10 +1,10 @@
 //! What `weft` says of a source, in the protocol's forms.
 
 use lsp_types::{
-    CompletionItem, CompletionItemKind, Diagnostic, DiagnosticSeverity, Documentation, Hover, HoverContents,
-    Location, MarkupContent, MarkupKind, NumberOrString, Position, Range, TextEdit, Uri,
+    CompletionItem, CompletionItemKind, Diagnostic, DiagnosticSeverity, DiagnosticTag, Documentation, Hover,
+    HoverContents, Location, MarkupContent, MarkupKind, NumberOrString, Position, Range, TextEdit, Uri,
 };
-use weft::diagnostics::Span;
+use weft::diagnostics::{Code, Severity, Span};
 use weft::outline::{Completion, CompletionKind, Outline};
 
 use crate::app::position::Lines;
@@ -21,9 +21,9 @@ fn offset(source: &str, position: Position) -> usize {
     Lines::new(source).offset(position.line, position.character)
 }
 
-/// All that is wrong with a source.
+/// All that is wrong with a source, or what is likely not meant in one that is right.
 pub fn diagnostics(source: &str) -> Vec<Diagnostic> {
-    let Err(wrong) = weft::compile(source, "") else { return Vec::new() };
+    let found = weft::compile(source, "").map_or_else(|wrong| wrong, |_| weft::warnings(source, ""));
     let lines = Lines::new(source);
     let diagnostic = |one: &weft::diagnostics::Diagnostic| {
         let label = Some(&one.label).filter(|label| !label.is_empty());
@@ -32,14 +32,23 @@ pub fn diagnostics(source: &str) -> Vec<Diagnostic> {
             std::iter::once(one.message.clone()).chain(label.cloned()).chain(one.notes.clone()).chain(help);
         Diagnostic {
             range: range(&lines, one.span),
-            severity: Some(DiagnosticSeverity::ERROR),
+            severity: Some(match one.code.severity() {
+                Severity::Error => DiagnosticSeverity::ERROR,
+                Severity::Warning => DiagnosticSeverity::WARNING,
+            }),
+            tags: is_needless(one.code).then(|| vec![DiagnosticTag::UNNECESSARY]),
             code: Some(NumberOrString::String(one.code.text().into())),
             source: Some("weft".into()),
             message: said.collect::<Vec<_>>().join("\n"),
             ..Diagnostic::default()
         }
     };
-    wrong.iter().map(diagnostic).collect()
+    found.iter().map(diagnostic).collect()
+}
+
+/// Whether an editor may show what a warning is about as if it were not there.
+fn is_needless(code: Code) -> bool {
+    matches!(code, Code::Unread | Code::NeverRun | Code::Unused)
 }
 
 /// What the word at a position is.
