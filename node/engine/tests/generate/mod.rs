@@ -3,7 +3,7 @@
 //! `program` declares, `expressions` and `statements` fill bodies along the types of what is in scope, `history` makes
 //! inputs, and `shrink` makes a failing program small. Values come from small sets, so that keys meet.
 
-#![allow(dead_code, reason = "the tests that share it use different parts")]
+#![allow(dead_code, unused_imports, reason = "the tests that share it use different parts")]
 
 mod dice;
 mod expressions;

@@ -7,7 +7,7 @@
 //! `functions` the language's own, `query` loops, and
 //! `infer` tells the kind of what there is none of: a sum of no reals is 0.0.
 
-#![allow(dead_code, reason = "the tests that share it use different parts")]
+#![allow(dead_code, unused_imports, reason = "the tests that share it use different parts")]
 
 mod app;
 mod evaluate;
