@@ -14,7 +14,7 @@ use crate::json::{self, Unread};
 use crate::keyed::{Key, Range};
 use crate::machine::{Machine, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
-use crate::table::{Keyed, Slot};
+use crate::table::{Keyed, ROWS_MAX, Slot};
 use crate::undo::{Before, Change};
 use sealing::NodeId;
 use std::cmp::Ordering;
@@ -145,6 +145,9 @@ impl App {
                 let place = keyed.layout().key_of(&row);
                 if place.to_bytes() != key {
                     return Err(wrong("its key is not the one that it is kept under"));
+                }
+                if keyed.len() >= ROWS_MAX && keyed.find(&place).is_none() {
+                    return Err(wrong("the list is full"));
                 }
                 keyed.put(&place, &row);
             }

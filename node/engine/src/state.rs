@@ -2,7 +2,7 @@
 
 use crate::budget::Fault;
 use crate::keyed::{Key, Layout, Row};
-use crate::table::{Keyed, Slot};
+use crate::table::{Keyed, ROWS_MAX, Slot};
 use crate::undo::{Before, Change, Undo};
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -180,6 +180,9 @@ impl State {
     /// Puts a row where its key says.
     pub(crate) fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        if keyed.len() >= ROWS_MAX && keyed.find(&key).is_none() {
+            return Err(Fault::Budget { unit: "rows of a list", limit: ROWS_MAX as u64 });
+        }
         let before = keyed.put(&key, row);
         self.log(list, key, Before::Row(before))
     }

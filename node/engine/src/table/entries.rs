@@ -84,10 +84,58 @@ impl Words {
         &self.words[at * self.stride..(at + 1) * self.stride]
     }
 
+    /// How many entries come before a key, or with `above` also those that begin with it. Searches by the first two words
+    /// without a branch: which way they go cannot be foretold.
+    #[inline]
+    fn search(&self, key: &[i64], above: bool) -> usize {
+        let (words, stride) = (self.words.as_slice(), self.stride);
+        match *key {
+            [] => {
+                if above {
+                    self.len()
+                } else {
+                    0
+                }
+            }
+            [first] if above => partition(words, stride, |entry| entry[0] <= first),
+            [first] => partition(words, stride, |entry| entry[0] < first),
+            [first, second] if stride > 1 => partition(words, stride, |entry| {
+                let is_before = if above { entry[1] <= second } else { entry[1] < second };
+                (entry[0] < first) | ((entry[0] == first) & is_before)
+            }),
+            _ => partition(words, stride, |entry| {
+                let wanted = if above { Ordering::Greater } else { Ordering::Equal };
+                entry
+                    .iter()
+                    .zip(key)
+                    .map(|(entry, key)| entry.cmp(key))
+                    .find(|order| order.is_ne())
+                    .unwrap_or(Ordering::Equal)
+                    < wanted
+            }),
+        }
+    }
+
     /// Another word in an entry, behind what it is found by.
     pub(super) fn cover(&mut self, at: usize, word: usize, value: i64) {
         self.words[at * self.stride + self.width + word] = value;
     }
+}
+
+/// How many entries of so many words come before all others.
+#[inline]
+fn partition(words: &[i64], stride: usize, is_before: impl Fn(&[i64]) -> bool) -> usize {
+    let (mut base, mut count) = (0, words.len() / stride);
+    if count == 0 {
+        return 0;
+    }
+    let at = |place: usize| is_before(&words[place * stride..(place + 1) * stride]);
+    while count > 1 {
+        let half = count / 2;
+        base = if at(base + half) { base + half } else { base };
+        count -= half;
+    }
+    base + usize::from(at(base))
 }
 
 /// A copy is made to be changed: it has room.
@@ -154,6 +202,14 @@ impl Entries for Words {
             }
         }
         Ordering::Equal
+    }
+
+    fn lower(&self, key: &[i64]) -> usize {
+        self.search(key, false)
+    }
+
+    fn upper(&self, key: &[i64]) -> usize {
+        self.search(key, true)
     }
 
     fn key(&self, at: usize) -> &[i64] {

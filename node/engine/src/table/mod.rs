@@ -2,15 +2,19 @@
 //!
 //! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `columns` what a field has in
 //! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is; `tree` and `entries` are its B+tree.
+//! `change` gives a list another shape.
 //!
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
 //! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
 
 #![allow(dead_code, reason = "the machine and changes of a module use all of it from the next steps on")]
 
+mod change;
 mod columns;
 mod dense;
 mod entries;
+#[cfg(test)]
+mod measure;
 mod pages;
 mod sorted;
 #[cfg(test)]
@@ -25,14 +29,16 @@ use sorted::{Shape, Sorted};
 use std::sync::Arc;
 use weft::Value;
 
+#[allow(unused_imports, reason = "changes of a module use them from the next step on")]
+pub(crate) use change::{Source, Unchangeable};
 pub(crate) use walk::Walk;
 
 /// Where a row stands until one is put or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// Rows that one list may have: a place is a number of 32 bits.
-pub(crate) const ROWS_MAX: usize = u32::MAX as usize - 1;
+/// Rows that one list may have: a place is a number of 32 bits, and memory ends before.
+pub(crate) const ROWS_MAX: usize = 1 << 31;
 
 /// A list by key.
 #[derive(Debug, Clone)]
@@ -141,7 +147,8 @@ impl Keyed {
         }
     }
 
-    /// Puts a row where its key says; the row that was there.
+    /// Puts a row where its key says; the row that was there. Whoever puts a new one has seen that there is room
+    /// ([`ROWS_MAX`]).
     pub(crate) fn put(&mut self, key: &Key, row: &[Value]) -> Option<Row> {
         let after = |field: u16| row.get(field as usize).cloned().unwrap_or_default();
         if let Some(Slot(slot)) = self.find(key) {
@@ -162,7 +169,7 @@ impl Keyed {
             column.push(value.clone());
         }
         self.len += 1;
-        self.keys_insert(key, slot, &after);
+        self.keys_insert_row(key, slot);
         for index in &mut self.indexes {
             index.insert(&after, None);
         }
@@ -219,7 +226,8 @@ impl Keyed {
         before
     }
 
-    fn keys_insert(&mut self, key: &Key, slot: u32, value: &impl Fn(u16) -> Value) {
+    /// Finds the row at a place by its key from now on.
+    fn keys_insert_row(&mut self, key: &Key, slot: u32) {
         match (&mut self.keys, key) {
             (Keys::Dense(dense, _), Key::Word(word)) => {
                 if !dense.insert(*word, slot) {
@@ -227,7 +235,7 @@ impl Keyed {
                 }
             }
             (Keys::Sorted(sorted), _) => {
-                sorted.insert(value, Some(slot));
+                sorted.insert(&|field: u16| self.columns[field as usize].value(slot as usize), Some(slot));
                 if self.layout.by_word && self.len >= self.look_again {
                     self.look_again = self.len + self.len / 4 + 64;
                     if sorted.ends().is_some_and(|(first, last)| Dense::would_hold(self.len, first, last)) {
@@ -241,7 +249,7 @@ impl Keyed {
 
     /// Makes a tree of the keys, from the rows.
     fn keys_to_tree(&mut self) {
-        let mut sorted = Sorted::new(Arc::clone(self.shape()));
+        let mut sorted = Sorted::new(Arc::clone(self.keys.shape()));
         let mut slots: Vec<u32> = (0..self.len as u32).collect();
         if let Some(key) = self.layout.keys.first().map(|key| &self.columns[*key as usize]) {
             slots.sort_unstable_by_key(|slot| key.word(*slot as usize));
@@ -259,14 +267,7 @@ impl Keyed {
         slots.sort_unstable_by_key(|slot| key.word(*slot as usize));
         let mut dense = Dense::default();
         if slots.iter().all(|slot| dense.insert(key.word(*slot as usize), *slot)) {
-            self.keys = Keys::Dense(dense, Arc::clone(self.shape()));
-        }
-    }
-
-    fn shape(&self) -> &Arc<Shape> {
-        match &self.keys {
-            Keys::Dense(_, shape) => shape,
-            Keys::Sorted(sorted) => &sorted.shape,
+            self.keys = Keys::Dense(dense, Arc::clone(self.keys.shape()));
         }
     }
 

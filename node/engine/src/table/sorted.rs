@@ -234,42 +234,56 @@ impl Shape {
         }
     }
 
-    fn limits<L>(&self, range: &Range<'_>, limit: impl Fn(&[&Value], bool) -> L) -> (Option<L>, Option<L>) {
-        let prefix: Vec<&Value> = range.equal.iter().take(self.fields.len()).collect();
-        let with = |value| [prefix.as_slice(), &[value]].concat();
-        let all = |above| (!prefix.is_empty()).then(|| limit(&prefix, above));
-        let from = match range.from {
-            Bound::Unbounded => all(false),
-            Bound::Included(value) => Some(limit(&with(value), false)),
-            Bound::Excluded(value) => Some(limit(&with(value), true)),
-        };
-        let upto = match range.upto {
-            Bound::Unbounded => all(true),
-            Bound::Included(value) => Some(limit(&with(value), true)),
-            Bound::Excluded(value) => Some(limit(&with(value), false)),
-        };
-        (from, upto)
-    }
-
     fn word_limits(&self, range: &Range<'_>) -> (Option<Limit<Words>>, Option<Limit<Words>>) {
-        self.limits(range, |values, above| {
-            let mut words = FewWords::default();
-            for (value, (_, kind)) in values.iter().zip(&self.fields) {
+        let mut prefix = FewWords::default();
+        for (value, (_, kind)) in range.equal.iter().zip(&self.fields) {
+            put_words(value, kind, &mut prefix);
+        }
+        let with = |value: &Value| {
+            let mut words = prefix;
+            if let Some((_, kind)) = self.fields.get(range.equal.len()) {
                 put_words(value, kind, &mut words);
             }
-            Limit::new(words.as_slice(), above)
-        })
+            words
+        };
+        limits(range, prefix, with, |words, above| Limit::new(words.as_slice(), above))
     }
 
     fn byte_limits(&self, range: &Range<'_>) -> (Option<Limit<Strings>>, Option<Limit<Strings>>) {
-        self.limits(range, |values, above| {
-            let mut bytes = Vec::new();
-            for (value, (_, kind)) in values.iter().zip(&self.fields) {
+        let mut prefix = Vec::new();
+        for (value, (_, kind)) in range.equal.iter().zip(&self.fields) {
+            put_end(value, kind, &mut prefix);
+        }
+        let with = |value: &Value| {
+            let mut bytes = prefix.clone();
+            if let Some((_, kind)) = self.fields.get(range.equal.len()) {
                 put_end(value, kind, &mut bytes);
             }
-            Limit::new(bytes.as_slice(), above)
-        })
+            bytes
+        };
+        limits(range, prefix.clone(), with, |bytes: &Vec<u8>, above| Limit::new(bytes.as_slice(), above))
     }
+}
+
+/// The two ends of a range whose equal fields are `prefix`; none where it goes to the end of all.
+fn limits<K, L>(
+    range: &Range<'_>,
+    prefix: K,
+    with: impl Fn(&Value) -> K,
+    limit: impl Fn(&K, bool) -> L,
+) -> (Option<L>, Option<L>) {
+    let all = |above| (!range.equal.is_empty()).then(|| limit(&prefix, above));
+    let from = match range.from {
+        Bound::Unbounded => all(false),
+        Bound::Included(value) => Some(limit(&with(value), false)),
+        Bound::Excluded(value) => Some(limit(&with(value), true)),
+    };
+    let upto = match range.upto {
+        Bound::Unbounded => all(true),
+        Bound::Included(value) => Some(limit(&with(value), true)),
+        Bound::Excluded(value) => Some(limit(&with(value), false)),
+    };
+    (from, upto)
 }
 
 /// What comes behind a field in a key.
@@ -310,6 +324,31 @@ impl Sorted {
 
     pub(super) fn clear(&mut self) {
         *self = Sorted::new(Arc::clone(&self.shape));
+    }
+
+    /// The same entries of fields that have other numbers.
+    pub(super) fn with_shape(&self, shape: Arc<Shape>) -> Sorted {
+        Sorted { shape, tree: self.tree.clone() }
+    }
+
+    /// Adds the entries of an index's rows, so many, to none; whether each is short enough.
+    pub(super) fn fill(&mut self, rows: u32, value: &impl Fn(u32, u16) -> Value, bytes_max: usize) -> bool {
+        match &mut self.tree {
+            Form::Words(tree) => {
+                let entry = |row: u32| self.shape.entry(&|field: u16| value(row, field));
+                let mut entries: Vec<FewWords> = (0..rows).map(entry).collect();
+                entries.sort_unstable_by(|left, right| left.as_slice().cmp(right.as_slice()));
+                entries.iter().for_each(|entry| tree.insert(entry.as_slice(), None));
+                true
+            }
+            Form::Strings(tree) => {
+                let bytes = |row: u32| self.shape.bytes(&|field: u16| value(row, field));
+                let mut entries: Vec<Vec<u8>> = (0..rows).map(bytes).collect();
+                entries.sort_unstable();
+                entries.iter().for_each(|entry| tree.insert(entry, None));
+                entries.iter().all(|entry| entry.len() <= bytes_max)
+            }
+        }
     }
 
     /// Where the row of a key stands.

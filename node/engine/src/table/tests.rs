@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use super::{Keyed, Slot};
+use super::{Keyed, Slot, Source, Unchangeable};
 use crate::codec;
 use crate::keyed::{Key, Layout, Range};
 use std::cmp::Ordering;
@@ -14,10 +14,10 @@ use weft::module::Type;
 use weft::value::Real;
 
 /// SplitMix64: as good as any here, and the same everywhere.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +25,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 }
@@ -65,7 +65,7 @@ fn value(kind: &Type, random: &mut Random, many: u64) -> Value {
     }
 }
 
-fn layout(kinds: &[Type], keys: &[u16], indexes: &[&[u16]], covers: &[&[u16]]) -> Arc<Layout> {
+pub(super) fn layout(kinds: &[Type], keys: &[u16], indexes: &[&[u16]], covers: &[&[u16]]) -> Arc<Layout> {
     let by_word = keys.len() == 1 && crate::keyed::is_plain_word(&kinds[keys[0] as usize]);
     let owned = |lists: &[&[u16]]| lists.iter().map(|list| list.to_vec()).collect();
     let (indexes, covers) = (owned(indexes), owned(covers));
@@ -413,4 +413,69 @@ fn a_change_copies_nothing_that_no_copy_holds() {
     let moved = place(&table);
     table.set(slot, 1, Value::Word(3));
     assert_eq!(place(&table), moved, "once is enough");
+}
+
+#[test]
+fn a_list_in_another_shape_has_the_same_rows() {
+    let kinds = [Type::Int, Type::Text, Type::Int, optional(Type::Int), Type::Real];
+    let before = layout(&kinds, &[0], &[&[2], &[1]], &[&[], &[]]);
+    let mut pair = Pair::new(&before);
+    let mut random = Random(5);
+    for at in 0..1_000 {
+        let mut row: Vec<Value> = kinds.iter().map(|kind| value(kind, &mut random, 100)).collect();
+        row[0] = Value::Word(at * 3);
+        pair.put(row);
+    }
+    let same = |value: Value| value;
+    let text = |value: Value| match value {
+        Value::Word(word) => Value::Text(format!("{word}").into()),
+        _ => Value::None,
+    };
+    let kept = [Source::Field(4), Source::Field(0), Source::Constant(Value::Word(9)), Source::Field(2)];
+    let retyped = [Source::Mapped(0, &text), Source::Mapped(2, &same), Source::Constant(Value::None)];
+    let to_int = [Type::Real, Type::Int, Type::Int, Type::Int];
+    let to_text = [Type::Text, optional(Type::Int), optional(Type::Real)];
+    for (to, sources) in [
+        (layout(&to_int, &[1], &[&[3], &[2]], &[&[], &[]]), &kept[..]),
+        (layout(&to_int, &[1, 2], &[&[3], &[0, 3]], &[&[2], &[]]), &kept[..]),
+        (layout(&to_text, &[0], &[&[2], &[1]], &[&[], &[]]), &retyped[..]),
+        (layout(&to_text, &[0, 1], &[&[0]], &[&[]]), &retyped[..]),
+    ] {
+        let mut changed =
+            Pair { table: pair.table.changed(Arc::clone(&to), sources).unwrap(), model: Model::new() };
+        for row in pair.model.values() {
+            let value = |source: &Source<'_>| match source {
+                Source::Field(field) => row[*field as usize].clone(),
+                Source::Constant(value) => value.clone(),
+                Source::Mapped(field, map) => map(row[*field as usize].clone()),
+            };
+            let row: Vec<Value> = sources.iter().map(value).collect();
+            changed.model.insert(to.key_of(&row).to_bytes(), row);
+        }
+        let place = changed.table.columns[1].address(7);
+        assert_eq!(
+            place == pair.table.columns[0].address(7),
+            sources.len() == kept.len(),
+            "what stays is shared"
+        );
+        for _ in 0..200 {
+            let row = changed.some(&mut random, 100);
+            let field = random.below(to.kinds.len() as u64) as u16;
+            match random.below(3) {
+                0 => changed.remove(&row),
+                1 if !to.keys.contains(&field) => {
+                    changed.set(&row, field, value(&to.kinds[field as usize], &mut random, 100));
+                }
+                _ => changed.put(to.kinds.iter().map(|kind| value(kind, &mut random, 5_000)).collect()),
+            }
+        }
+        changed.check();
+        for index in 0..to.indexes.len() as u16 {
+            changed.check_range(Some(index), &mut random, 100);
+            changed.check_range(None, &mut random, 100);
+        }
+    }
+    pair.check();
+    let to = layout(&[Type::Int], &[0], &[], &[]);
+    assert_eq!(pair.table.changed(to, &[Source::Field(2)]).err(), Some(Unchangeable::SameKey));
 }

@@ -328,9 +328,12 @@ fn take_first<E: Entries>(entries: &mut E) -> E {
 /// Runs over a range of a tree as it was when it began, forward or backward.
 #[derive(Debug, Clone)]
 pub(super) struct TreeWalk<E: Entries> {
-    root: Arc<Node<E>>,
+    /// Of no use, and not held, where all is in one leaf.
+    root: Option<Arc<Node<E>>>,
     /// A leaf; after the end the last one.
     leaf: Arc<Node<E>>,
+    /// The node above the leaf, and which of its children that is; known after the first turn.
+    parent: Option<(Arc<Node<E>>, usize)>,
     /// What is left of the leaf.
     from: usize,
     end: usize,
@@ -368,9 +371,13 @@ impl<E: Entries> Tree<E> {
     pub(super) fn walk(&self, from: Option<Limit<E>>, upto: Option<Limit<E>>, backward: bool) -> TreeWalk<E> {
         let (begin, limit) = if backward { (upto, from) } else { (from, upto) };
         let leaf = Arc::clone(self.root.leaf_at(begin.as_ref(), backward));
-        let root = Arc::clone(&self.root);
-        let mut walk = TreeWalk { root, leaf, from: 0, end: 0, here: 0, limit, backward, is_last: false };
+        let (root, parent) = (None, None);
+        let mut walk =
+            TreeWalk { root, leaf, parent, from: 0, end: 0, here: 0, limit, backward, is_last: false };
         walk.enter(begin.as_ref());
+        if !walk.is_last {
+            walk.root = Some(Arc::clone(&self.root));
+        }
         walk
     }
 
@@ -392,16 +399,30 @@ impl<E: Entries> Node<E> {
         node
     }
 
-    /// The leaf beside the one that has a key.
-    fn neighbour<'t>(self: &'t Arc<Self>, key: &E::Key, backward: bool) -> Option<&'t Arc<Node<E>>> {
+    /// The leaf beside the one that has a key: the node above it, and which of its children it is.
+    fn neighbour<'t>(self: &'t Arc<Self>, key: &E::Key, backward: bool) -> Option<(&'t Arc<Node<E>>, usize)> {
         let (mut node, mut beside) = (self, None);
         while let Node::Inner(inner) = &**node {
             let at = inner.separators.upper(key);
             let next = if backward { at.checked_sub(1) } else { Some(at + 1) };
-            beside = next.and_then(|next| inner.children.get(next)).or(beside);
+            let next = next.filter(|next| *next < inner.children.len());
+            beside = next.map(|next| (node, next)).or(beside);
             node = &inner.children[at];
         }
-        Some(Node::end(beside?, backward))
+        let (mut node, mut at) = beside?;
+        while let Node::Inner(inner) = &**node
+            && let Node::Inner(below) = &*inner.children[at]
+        {
+            (node, at) = (&inner.children[at], if backward { below.children.len() - 1 } else { 0 });
+        }
+        Some((node, at))
+    }
+
+    fn child(&self, at: usize) -> Option<&Arc<Node<E>>> {
+        match self {
+            Node::Leaf(_) => None,
+            Node::Inner(inner) => inner.children.get(at),
+        }
     }
 }
 
@@ -424,15 +445,23 @@ impl<E: Entries> TreeWalk<E> {
         if self.is_last {
             return false;
         }
-        let next = self.leaf.leaf().and_then(|leaf| {
+        let beside = self.parent.take().and_then(|(parent, at)| {
+            let at = if self.backward { at.checked_sub(1)? } else { at + 1 };
+            let leaf = Arc::clone(parent.child(at)?);
+            Some((parent, at, leaf))
+        });
+        let next = beside.or_else(|| {
+            let leaf = self.leaf.leaf()?;
             let last = leaf.entries.len().checked_sub(1)?;
             let edge = leaf.entries.key(if self.backward { 0 } else { last });
-            self.root.neighbour(edge, self.backward).map(Arc::clone)
+            let (parent, at) = self.root.as_ref()?.neighbour(edge, self.backward)?;
+            Some((Arc::clone(parent), at, Arc::clone(parent.child(at)?)))
         });
-        let Some(next) = next else {
+        let Some((parent, at, next)) = next else {
             self.is_last = true;
             return false;
         };
+        self.parent = Some((parent, at));
         self.leaf = next;
         self.enter(None);
         true
@@ -475,7 +504,9 @@ impl<E: Entries> TreeWalk<E> {
         if self.from < self.end || self.is_last {
             return;
         }
-        self.leaf = Arc::clone(self.root.leaf_at(Some(&limit), self.backward));
+        let Some(root) = &self.root else { return };
+        self.leaf = Arc::clone(root.leaf_at(Some(&limit), self.backward));
+        self.parent = None;
         self.enter(Some(&limit));
     }
 }
