@@ -367,3 +367,33 @@ fn it_works_where_little_is_there() {
     let (code, _, error) = shell("\"$SELVEDGE\" app check 'my äpp.weft' > /dev/full");
     assert!(code == Some(1) && error.contains("cannot write to standard output"), "{error}");
 }
+
+#[test]
+fn an_app_is_worked_on_with_its_libraries() {
+    let library = "library marks\n// Of one game.\nrecord Mark { player: text, points: int }\nfn best(marks: list of Mark) = first(m for m in marks order by m.points desc)\ntest \"the best\" { expect best([Mark { player: \"a\", points: 1 }]) is m and m.player == \"a\" }\n";
+    let app = "app games\nuse \"lib/marks.weft\" as m\nstate marks: list of m.Mark by player\non add(player: text, points: int) { marks put m.Mark { player, points } }\nview best = m.best(marks)\ntest \"one\" { add(\"a\", 1); expect best is b and b.points == 1 }\n";
+    let desk = Desk::with(&[("games.weft", app), ("marks.weft", library)]);
+    let (said, _) = desk.says(1, &["check", "games.weft"], "");
+    assert!(said.contains("error[W0060]: the library `lib/marks.weft` cannot be read"), "{said}");
+    std::fs::create_dir(desk.path().join("lib")).expect("it can be made");
+    std::fs::rename(desk.path().join("marks.weft"), desk.path().join("lib/marks.weft"))
+        .expect("it can be moved");
+    let (said, _) = desk.says(0, &["check", "games.weft", "lib/marks.weft"], "");
+    assert_eq!(said, "games.weft: nothing is wrong\nlib/marks.weft: nothing is wrong\n");
+    let (said, _) = desk.says(0, &["test", "games.weft", "lib/marks.weft"], "");
+    assert!(said.contains("2 passed, 0 failed"), "{said}");
+    let (said, _) = desk.says(0, &["doc", "games.weft"], "");
+    assert!(said.contains("### marks.Mark\n\nOf one game."), "{said}");
+    let said = desk.lines(
+        0,
+        &["run", "--json", "games.weft"],
+        "post add {\"player\":\"a\",\"points\":2}\nview best\n",
+    );
+    assert_eq!(said[2]["value"], json!({ "player": "a", "points": 2 }), "{said:?}");
+    let (_, error) = desk.says(1, &["run", "lib/marks.weft"], "");
+    assert!(error.contains("lib/marks.weft is a library"), "{error}");
+    std::fs::write(desk.path().join("lib/marks.weft"), library.replace("desc)", "desc) + 1"))
+        .expect("it can be written");
+    let said = desk.lines(1, &["check", "--json", "games.weft"], "");
+    assert_eq!((&said[0]["file"], &said[0]["line"]), (&json!("lib/marks.weft"), &json!(4)), "{said:?}");
+}

@@ -11,6 +11,7 @@ mod clock;
 mod folder;
 pub mod handle;
 pub mod http;
+pub mod libraries;
 mod log_writer;
 pub mod offline;
 mod owner;

@@ -314,9 +314,10 @@ fn compile_file(path: &Path) -> Result<Result<Source, String>, NodeError> {
     if text.len() as u64 > SOURCE_BYTES_MAX {
         return Err(NodeError::LargeApp { path: path.to_owned() });
     }
-    let compiled: Result<Module, _> = weft::compile(&text, &path.display().to_string());
+    let name = path.display().to_string();
+    let compiled: Result<Module, _> = weft::compile_with(&text, &name, &mut crate::libraries::beside(path));
     Ok(compiled
-        .map(|module| Source { text, module, settings: Vec::new() })
+        .map(|module| Source { text: module.sources.to_text(), module, settings: Vec::new() })
         .map_err(|diagnostics| diagnostics.to_string()))
 }
 

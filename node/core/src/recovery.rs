@@ -102,7 +102,7 @@ fn difference(kept: &str, new: &str) -> String {
 /// An app to run: its source and what it compiled to.
 #[derive(Debug)]
 pub struct Source {
-    /// The text of its file.
+    /// The text of its file, with its libraries (`weft::Sources::to_text`).
     pub text: String,
     /// What it compiled to.
     pub module: Module,

@@ -19,8 +19,10 @@ fn the_tests_of_all_apps_pass() {
         let source =
             std::fs::read_to_string(&file).unwrap_or_else(|wrong| panic!("{}: {wrong}", file.display()));
         assert!(folder.join("README.md").is_file(), "apps/{name} has no README.md");
-        let module =
-            weft::compile(&source, &format!("{name}.weft")).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let module = weft::compile_with(&source, &format!("{name}.weft"), &mut |path| {
+            std::fs::read_to_string(folder.join(path)).map_err(|error| error.to_string())
+        })
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
         assert_eq!(module.name, name, "an app's file and folder are named as it is");
         for result in run(&Arc::new(module), &|_| true) {
             match result.outcome {
@@ -41,11 +43,20 @@ fn the_tests_on_the_languages_page_pass() {
     let mut passed = 0;
     for rest in page.split("```weft\n").skip(1) {
         let example = rest.split_once("```").unwrap().0;
-        let module = weft::compile(example, "docs/language.md").unwrap_or_else(|wrong| panic!("{wrong}"));
+        let module = weft::check_with(example, "docs/language.md", &mut |path| library(page, path))
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
         for result in run(&Arc::new(module), &|_| true) {
             assert_eq!(result.outcome, Outcome::Passed, "{}", result.name);
             passed += 1;
         }
     }
     assert!(passed > 0, "no example has a test");
+}
+
+/// The library that the page has as an example.
+fn library(page: &str, path: &str) -> Result<String, String> {
+    let header = format!("library {}\n", path.trim_end_matches(".weft"));
+    let found = page.split("```weft\n").find(|example| example.starts_with(&header));
+    let text = found.and_then(|rest| rest.split_once("```")).map(|(text, _)| text.to_owned());
+    text.ok_or_else(|| "the page has no such library".to_owned())
 }

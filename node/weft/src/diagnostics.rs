@@ -96,6 +96,8 @@ codes! {
     W0043 Foreign "a word or a sign of another language",
     W0044 Unclosed "a block that is not closed",
     W0050 WrongWas "a `was` that cannot be",
+    W0060 Library "a library that cannot be used",
+    W0061 OfAnApp "something that only an app has, in a library",
     W0101 Unread "a local that is never read",
     W0102 NeverRun "a statement that never runs",
     W0103 Unused "something that is declared and never used",
@@ -133,7 +135,9 @@ impl Code {
 pub struct Diagnostic {
     /// The stable code.
     pub code: Code,
-    /// Where.
+    /// The file: a number in [`Diagnostics::files`], 0 being the one that was compiled.
+    pub file: usize,
+    /// Where in it.
     pub span: Span,
     /// What is wrong.
     pub message: String,
@@ -150,6 +154,7 @@ impl Diagnostic {
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
+            file: 0,
             span,
             message: message.into(),
             label: String::new(),
@@ -195,17 +200,46 @@ impl Report {
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
-    pub(crate) fn finish(mut self, source: &str, file: &str) -> Diagnostics {
+    /// What another report found is found here.
+    pub(crate) fn take(&mut self, other: Report) {
+        other.found.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+    pub(crate) fn finish(self, source: &str, file: &str) -> Diagnostics {
+        let files = vec![SourceFile { name: file.into(), text: source.into() }];
+        self.finish_files(files)
+    }
+    /// Of a text that was put together of these files, a line's end behind each.
+    pub(crate) fn finish_files(mut self, files: Vec<SourceFile>) -> Diagnostics {
         self.found.sort_by_key(|d| (d.span, d.code));
         self.found.dedup();
-        Diagnostics::new(self.found, source, file)
+        let (mut file, mut start) = (0, 0);
+        for one in &mut self.found {
+            while file + 1 < files.len() && one.span.start as usize > start + files[file].text.len() {
+                start += files[file].text.len() + 1;
+                file += 1;
+            }
+            one.file = file;
+            one.span.start -= start as u32;
+            one.span.end = one.span.end.saturating_sub(start as u32).max(one.span.start);
+        }
+        Diagnostics::new(self.found, files)
     }
+}
+
+/// A file that was compiled, or a library of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The name that diagnostics show.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
 }
 
 /// All errors, or all warnings, of one file, in the order of the text; `Display` renders them as rustc does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
+    files: Vec<SourceFile>,
     rendered: String,
 }
 
@@ -218,18 +252,24 @@ impl fmt::Display for Diagnostics {
 }
 
 impl Diagnostics {
-    fn new(found: Vec<Diagnostic>, source: &str, file: &str) -> Diagnostics {
-        let lines = Lines::new(source);
+    fn new(found: Vec<Diagnostic>, files: Vec<SourceFile>) -> Diagnostics {
+        let lines: Vec<Lines<'_>> = files.iter().map(|file| Lines::new(&file.text)).collect();
         let mut rendered = String::new();
         for diagnostic in &found {
-            render(diagnostic, &lines, file, &mut rendered);
+            let file = diagnostic.file;
+            render(diagnostic, &lines[file], &files[file].name, &mut rendered);
         }
+        let file = &files[0].name;
         let count = found.len();
         let more = if count >= DIAGNOSTICS_MAX { " or more" } else { "" };
         let plural = if count == 1 { "" } else { "s" };
         let severity = found.iter().map(|one| one.code.severity()).min().unwrap_or(Severity::Error).text();
         rendered.push_str(&format!("{file}: {count}{more} {severity}{plural}\n"));
-        Diagnostics { found, rendered }
+        Diagnostics { found, files, rendered }
+    }
+    /// The files that they stand in: first the one that was compiled, then its libraries.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
     }
     /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {

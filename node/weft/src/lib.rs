@@ -14,6 +14,7 @@ pub mod diagnostics;
 pub mod document;
 pub mod explain;
 pub mod format;
+mod libraries;
 pub mod module;
 pub mod outline;
 pub mod syntax;
@@ -21,6 +22,7 @@ pub mod value;
 mod warnings;
 
 pub use diagnostics::Diagnostics;
+pub use libraries::{LIBRARIES_MAX, Loader, PATH_BYTES_MAX, Sources, USE_DEPTH_MAX, library_path};
 pub use module::Module;
 pub use value::Value;
 
@@ -29,19 +31,46 @@ use diagnostics::{Code, Diagnostic, Report, Span};
 /// The largest source: a thousand times the largest app of the design, and bounds what compiling costs.
 pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 
-/// Checks and compiles the text of one app. `file` is the name that diagnostics show.
+/// Checks and compiles the text of one app that uses no library. `file` is the name that diagnostics show.
 ///
 /// # Errors
 /// Every error of the file, in the order of the text.
 pub fn compile(source: &str, file: &str) -> Result<Module, Diagnostics> {
+    compile_with(source, file, &mut |_| Err("there are no libraries here".into()))
+}
+
+/// Checks and compiles the text of one app, whose libraries the loader reads.
+///
+/// # Errors
+/// Every error of the file and of its libraries; that it is itself a library.
+pub fn compile_with(source: &str, file: &str, loader: &mut Loader<'_>) -> Result<Module, Diagnostics> {
+    read(source, file, loader, true)
+}
+
+/// Checks and compiles the text of an app or a library: a library's module has types, functions and tests alone.
+///
+/// # Errors
+/// Every error of the file and of the libraries that it uses.
+pub fn check_with(source: &str, file: &str, loader: &mut Loader<'_>) -> Result<Module, Diagnostics> {
+    read(source, file, loader, false)
+}
+
+fn read(source: &str, file: &str, loader: &mut Loader<'_>, must_be_app: bool) -> Result<Module, Diagnostics> {
     let mut report = Report::default();
     if source.len() > SOURCE_BYTES_MAX {
         let message = format!("the file has {} bytes; an app has at most {SOURCE_BYTES_MAX}", source.len());
         report.push(Diagnostic::new(Code::TooLarge, Span::default(), message));
         return Err(report.finish("", file));
     }
-    let tree = syntax::parser::parse(source, &mut report);
-    check::check(source, &tree, report).map_err(|report| report.finish(source, file))
+    let loaded = libraries::load(source, file, loader, &mut report);
+    let checked = check::check(&loaded, must_be_app, report);
+    match checked {
+        Ok(mut module) => {
+            module.sources = loaded.sources;
+            Ok(module)
+        }
+        Err(report) => Err(report.finish_files(loaded.files)),
+    }
 }
 
 /// What is likely not meant in an app that compiles; nothing of one that does not. `file` is the name that

@@ -53,7 +53,7 @@ pub struct Former {
 /// An enum.
 #[derive(Debug, Clone)]
 pub struct Enumeration {
-    /// Its name.
+    /// Its name; of a library's, `library.Name`.
     pub name: String,
     /// The name that it had before, as its `was` says.
     pub was: Option<String>,
@@ -66,7 +66,7 @@ pub struct Enumeration {
 /// A record, or the shape of a record expression without a name.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// None for a record expression without a name.
+    /// None for a record expression without a name; of a library's, `library.Name`.
     pub name: Option<String>,
     /// The name that it had before, as its `was` says.
     pub was: Option<String>,
@@ -246,6 +246,10 @@ pub const SCRATCH: u32 = 1 << 31;
 pub struct Module {
     /// The app's name, as its first line says.
     pub name: String,
+    /// Whether it is a library: types, functions and tests alone.
+    pub is_library: bool,
+    /// What it was compiled from.
+    pub sources: crate::Sources,
     /// Its enums.
     pub enums: Vec<Enumeration>,
     /// Its records, those without a name among them.

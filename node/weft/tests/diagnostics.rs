@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the table is a file, and BLESS rewrites it")]
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the checker finds; habits of other languages; several errors in one file; what is right and likely not meant.
-const TABLES: &[&str] = &["diagnostics.txt", "habits.txt", "recovery.txt", WARNINGS];
+/// What the checker finds; habits of other languages; several errors in one file; what is right and likely not meant;
+/// libraries.
+const TABLES: &[&str] = &["diagnostics.txt", "habits.txt", "recovery.txt", "libraries.txt", WARNINGS];
 /// Only here warnings are looked for: what other cases are about need not be used.
 const WARNINGS: &str = "warnings.txt";
 /// The reference language has 223 error cases, and this one has more.
@@ -32,11 +34,19 @@ fn cases(table: &str) -> Vec<Case<'_>> {
         .collect()
 }
 
+/// A case's source may have libraries behind it, each after a line `>>> path`.
 fn said(table: &str, source: &str) -> String {
-    match weft::compile(source, "app.weft") {
+    let mut files = source.split("\n>>> ");
+    let app = files.next().unwrap();
+    let libraries: HashMap<&str, &str> = files.filter_map(|file| file.split_once('\n')).collect();
+    let mut read = |path: &str| match libraries.get(path) {
+        Some(text) => Ok((*text).to_owned()),
+        None => Err("there is no such file".to_owned()),
+    };
+    match weft::compile_with(app, "app.weft", &mut read) {
         Ok(_) if table != WARNINGS => "nothing is wrong".into(),
         Ok(_) => {
-            let warnings = weft::warnings(source, "app.weft");
+            let warnings = weft::warnings(app, "app.weft");
             if warnings.is_empty() {
                 "nothing is wrong".into()
             } else {

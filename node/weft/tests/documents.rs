@@ -12,7 +12,8 @@ fn every_example_compiles() {
         .collect();
     assert!(examples.len() >= 3, "the page has {} examples", examples.len());
     for example in examples {
-        weft::compile(example, "docs/language.md").unwrap_or_else(|wrong| panic!("{wrong}"));
+        weft::check_with(example, "docs/language.md", &mut |path| library(page, path))
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 }
 
@@ -120,4 +121,36 @@ fn the_messenger_has_a_shape() {
     let other = source.replace("why: text = \"\"", "why: text?");
     let other = weft::compile(&other, "other.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_ne!(other.shape(), module.shape());
+}
+
+/// The library that the page has as an example.
+fn library(page: &str, path: &str) -> Result<String, String> {
+    let header = format!("library {}\n", path.trim_end_matches(".weft"));
+    let found = page.split("```weft\n").find(|example| example.starts_with(&header));
+    let text = found.and_then(|rest| rest.split_once("```")).map(|(text, _)| text.to_owned());
+    text.ok_or_else(|| "the page has no such library".to_owned())
+}
+
+#[test]
+fn an_app_is_compiled_again_from_what_is_kept_of_it() {
+    let app = "app a\nuse \"lib/b.weft\" as b\nstate p: b.Place?\n";
+    let library = "library b\nrecord Place { name: text }\n";
+    let module = weft::compile_with(app, "a.weft", &mut |_| Ok(library.to_owned()))
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    let kept = module.sources.to_text();
+    let sources = weft::Sources::from_text(&kept);
+    assert_eq!(sources, module.sources);
+    let again = sources.compile("a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!((again.shape(), again.sources), (module.shape(), sources));
+    assert_eq!(module.shape(), "state p: b.Place?\nrecord b.Place { name: text }\n");
+    // Another name for the library is no other shape.
+    let renamed = app.replace("as b", "as other").replace("b.Place", "other.Place");
+    let renamed = weft::compile_with(&renamed, "a.weft", &mut |_| Ok(library.to_owned()))
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(renamed.shape(), module.shape());
+    for text in ["app a\n", "", "{", "{}", "{\"app\": 1, \"libraries\": {}}", "// {\napp a"] {
+        assert_eq!(weft::Sources::from_text(text).to_text(), text);
+    }
+    let missing = weft::Sources { app: app.to_owned(), ..weft::Sources::default() };
+    assert!(missing.compile("a.weft").is_err_and(|wrong| wrong.to_string().contains("it was not kept")));
 }

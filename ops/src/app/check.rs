@@ -30,10 +30,10 @@ fn check(file: &Path, deny_warnings: bool, output: &mut Output) -> anyhow::Resul
         }
     };
     let name = file.display().to_string();
-    let Err(wrong) = weft::compile(&source, &name) else {
+    let Err(wrong) = weft::check_with(&source, &name, &mut node::libraries::beside(file)) else {
         let warnings = weft::warnings(&source, &name);
         if !warnings.is_empty() {
-            show(&warnings, &source, &name, output)?;
+            show(&warnings, output)?;
             return Ok(!deny_warnings);
         }
         if !output.is_json() {
@@ -41,17 +41,18 @@ fn check(file: &Path, deny_warnings: bool, output: &mut Output) -> anyhow::Resul
         }
         return Ok(true);
     };
-    show(&wrong, &source, &name, output)?;
+    show(&wrong, output)?;
     Ok(false)
 }
 
 /// Shows diagnostics: to people as a text, to programs one object each.
-pub fn show(wrong: &Diagnostics, source: &str, file: &str, output: &mut Output) -> anyhow::Result<()> {
+pub fn show(wrong: &Diagnostics, output: &mut Output) -> anyhow::Result<()> {
     if !output.is_json() {
         return output.say(|| wrong.to_string().trim_end().to_owned(), || Value::Null);
     }
-    let lines = Lines::new(source);
+    let files: Vec<Lines<'_>> = wrong.files().iter().map(|file| Lines::new(&file.text)).collect();
     for one in wrong.iter() {
+        let (lines, file) = (&files[one.file], &wrong.files()[one.file].name);
         let (start, end) = (lines.place(one.span.start), lines.place(one.span.end.max(one.span.start)));
         // What is said under the span is a reason, too.
         let label = Some(&one.label).filter(|label| !label.is_empty());

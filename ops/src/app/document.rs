@@ -12,7 +12,7 @@ use crate::output::Output;
 /// # Errors
 /// The file cannot be read, the app is not right, or nobody reads any more.
 pub fn run(file: &Path, openapi: bool, json_schema: bool, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let (module, source) = super::compile(file)?;
+    let (module, source) = super::checked(file)?;
     let text = if openapi {
         format!("{:#}", weft::document::open_api(&module, &source))
     } else if json_schema {

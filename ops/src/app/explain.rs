@@ -40,7 +40,7 @@ pub fn run(asked: Option<&str>, output: &mut Output) -> anyhow::Result<ExitCode>
 fn shown(page: &Page) -> String {
     let indented = |source: &str| source.lines().map(|line| format!("    {line}\n")).collect::<String>();
     // The very diagnostic that the wrong source gives.
-    let said = weft::compile(page.wrong, "wrong.weft");
+    let said = weft::check_with(page.wrong, "wrong.weft", &mut |_| Err("there is no such file".into()));
     let said = said.map_or_else(|said| said, |_| weft::warnings(page.wrong, "wrong.weft")).to_string();
     let said = said.split("\n\n").next().unwrap_or_default();
     format!(

@@ -51,10 +51,11 @@ fn read(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// Reads and compiles an app.
-fn compile(path: &Path) -> anyhow::Result<(weft::Module, String)> {
+/// Reads and checks an app or a library.
+fn checked(path: &Path) -> anyhow::Result<(weft::Module, String)> {
     let source = read(path)?;
-    let module = weft::compile(&source, &path.display().to_string())
+    let name = path.display().to_string();
+    let module = weft::check_with(&source, &name, &mut node::libraries::beside(path))
         .map_err(|wrong| anyhow::anyhow!("the app is not right\n{}", wrong.to_string().trim_end()))?;
     Ok((module, source))
 }

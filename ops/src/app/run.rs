@@ -20,7 +20,10 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// The app is not right, or nobody reads any more.
 pub fn run(file: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let (module, _) = super::compile(file)?;
+    let (module, _) = super::checked(file)?;
+    if module.is_library {
+        anyhow::bail!("{} is a library: what runs is an app that uses it", file.display());
+    }
     let mut entropy = [0; 64];
     getrandom::fill(&mut entropy).context("the system gives no random bytes")?;
     let mut session = Session::new(module, Identity::from_seed(&entropy).id());

@@ -59,7 +59,7 @@ pub fn run(files: &[PathBuf], filter: Option<&str>, output: &mut Output) -> anyh
 }
 
 fn run_file(file: &Path, filter: &str, counts: &mut Counts, output: &mut Output) -> anyhow::Result<()> {
-    let (module, source) = match super::compile(file) {
+    let (module, source) = match super::checked(file) {
         Ok((module, source)) => (Arc::new(module), source),
         Err(error) => {
             counts.wrong += 1;

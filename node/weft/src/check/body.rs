@@ -310,9 +310,12 @@ impl<'c, 'a> Body<'c, 'a> {
         });
     }
 
-    fn value_of_app(&self, name: &str) -> Option<&'static str> {
+    pub(super) fn value_of_app(&self, name: &str) -> Option<&'static str> {
         if self.checker.states.contains_key(name) {
             return Some("state");
+        }
+        if self.checker.libraries.contains_key(name) {
+            return Some("library");
         }
         self.checker.settings.contains_key(name).then_some("setting")
     }

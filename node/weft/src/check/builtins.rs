@@ -27,6 +27,10 @@ impl<'c, 'a> Body<'c, 'a> {
     ) -> Operand {
         let name = match &*callee.kind {
             ExpressionKind::Name(name) => Word { text: name.clone(), span: callee.span },
+            ExpressionKind::Field(library, name) if self.is_library(library) => {
+                let library = super::changes::root_name(library).unwrap_or_default();
+                Word { text: format!("{library}.{}", name.text), span: callee.span }
+            }
             ExpressionKind::Field(value, method) => {
                 self.method(value, method, arguments);
                 return self.broken();
@@ -67,6 +71,14 @@ impl<'c, 'a> Body<'c, 'a> {
         let (first, count) = self.arguments(&name, arguments, &signature.fields, span);
         let function = signature.function;
         self.plain(signature.answer, |out| Operation::Call { function, first, count, out })
+    }
+
+    /// Whether a name is one that the file gave a library.
+    pub(super) fn is_library(&self, place: &Expression) -> bool {
+        let ExpressionKind::Name(name) = &*place.kind else { return false };
+        let lost = self.checker.lost.contains(name.as_str());
+        let is_value = || self.find(name).is_some() || self.value_of_app(name).is_some();
+        self.checker.libraries.contains_key(name) || (lost && !is_value())
     }
 
     /// Arguments in a row of registers, defaults where they are left out.
@@ -117,6 +129,10 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     pub(super) fn method(&mut self, value: &Expression, method: &Word, arguments: &[Expression]) {
+        let unknown = match &*value.kind {
+            ExpressionKind::Name(name) => self.find(name).is_none() && self.value_of_app(name).is_none(),
+            _ => false,
+        };
         let list = self.short(value.span);
         let argument = arguments.first().map_or("…".into(), |argument| self.short(argument.span));
         let diagnostic = Diagnostic::new(Code::Method, method.span, "lists have no methods");
@@ -143,6 +159,7 @@ impl<'c, 'a> Body<'c, 'a> {
             other if habits::function(other).is_some() => {
                 diagnostic.help(habits::function(other).unwrap_or_default())
             }
+            _ if unknown => return self.unknown_name(&list, value.span, None),
             name => diagnostic.help(format!("functions stand before what they work on: `{name}({list})`")),
         };
         self.report(Diagnostic { message: "values and lists have no methods".into(), ..diagnostic });
@@ -180,15 +197,14 @@ impl<'c, 'a> Body<'c, 'a> {
             self.report(Diagnostic::new(Code::Foreign, name.span, message).help(instead));
         } else {
             let mut there: Vec<String> = self.checker.functions.keys().cloned().collect();
-            there.extend(BUILT_IN.iter().map(|name| (*name).to_owned()));
+            let of_library = text.split_once('.').map(|(library, _)| format!("{library}."));
+            match &of_library {
+                Some(library) => there.retain(|one| one.starts_with(library)),
+                None => there.extend(BUILT_IN.iter().map(|name| (*name).to_owned())),
+            }
             there.sort();
-            self.checker.unknown(
-                Code::UnknownFunction,
-                name,
-                format!("there is no function `{text}`"),
-                there,
-                false,
-            );
+            let message = format!("there is no function `{text}`");
+            self.checker.unknown(Code::UnknownFunction, name, message, there, of_library.is_some());
         }
     }
 

@@ -25,7 +25,10 @@ const BUILT_IN: &[(&str, Type)] = &[
     ("node", Type::Node),
 ];
 impl Checker<'_> {
-    pub(super) fn declare_types(&mut self, file: &File) {
+    /// Declares a file's types; those of a library are called after it.
+    pub(super) fn declare_types(&mut self, file: &File, library: Option<&str>) {
+        let called =
+            |name: &Word| library.map_or(name.text.clone(), |library| format!("{library}.{}", name.text));
         for (name, kind) in BUILT_IN {
             self.types.insert((*name).into(), kind.clone());
         }
@@ -44,8 +47,9 @@ impl Checker<'_> {
             }
             let number = self.module.enums.len() as u32;
             self.types.insert(one.name.text.clone(), Type::Enum(number));
+            self.called.insert(Type::Enum(number), one.name.text.clone());
             self.module.enums.push(Enumeration {
-                name: one.name.text.clone(),
+                name: called(&one.name),
                 was: was.remove(&one.name.span.start),
                 cases: names.into_iter().map(|name| name.text).collect(),
                 former,
@@ -63,9 +67,10 @@ impl Checker<'_> {
             }
             let number = self.module.records.len() as u32;
             self.types.insert(one.name.text.clone(), Type::Record(number));
+            self.called.insert(Type::Record(number), one.name.text.clone());
             let was = was.remove(&one.name.span.start);
             let former = self.former_fields(&one.fields);
-            let name = Some(one.name.text.clone());
+            let name = Some(called(&one.name));
             self.module.records.push(Record { name, was, fields: Vec::new(), former });
             self.record_depths.push(0);
             records.push((number, one));
@@ -236,6 +241,7 @@ impl Checker<'_> {
     pub(super) fn declare_settings(&mut self, file: &File) {
         let mut spans: HashMap<&str, Span> = HashMap::new();
         for (setting, field) in file.settings.iter().zip(self.fields(&file.settings)) {
+            self.not_a_library(&setting.name);
             if spans.insert(&setting.name.text, setting.name.span).is_some() {
                 // Said by `fields`.
                 continue;
@@ -254,6 +260,7 @@ impl Checker<'_> {
         let mut was = self.former_states(file);
         let (durable, transient): (Vec<_>, Vec<_>) = file.states.iter().partition(|state| !state.transient);
         for state in durable.into_iter().chain(transient) {
+            self.not_a_library(&state.name);
             if let Some(before) = spans.insert(&state.name.text, state.name.span) {
                 self.twice(&state.name, "the value", before);
                 continue;
@@ -269,6 +276,13 @@ impl Checker<'_> {
             let was = was.remove(&state.name.span.start);
             let name = state.name.text.clone();
             self.module.lists.push(List { name, was, transient: state.transient, kind });
+        }
+    }
+
+    /// A library's name is one of a value.
+    fn not_a_library(&mut self, name: &Word) {
+        if let Some(before) = self.libraries.get(&name.text).copied() {
+            self.twice(name, "the library", before);
         }
     }
 

@@ -76,6 +76,11 @@ impl Body<'_, '_> {
                 Diagnostic::new(Code::CaseWithoutDot, span, format!("`{name}` is a case of {owner}"))
                     .help(format!("write `.{name}`")),
             );
+        } else if self.checker.libraries.contains_key(name) {
+            self.report(
+                Diagnostic::new(Code::UnknownValue, span, format!("`{name}` is a library, not a value"))
+                    .help(format!("its functions are called `{name}.name(…)`, its types `{name}.Name`")),
+            );
         } else if self.checker.functions.contains_key(name) || BUILT_IN.contains(&name) {
             self.report(
                 Diagnostic::new(Code::UnknownValue, span, format!("`{name}` is a function, not a value"))

@@ -25,6 +25,7 @@ mod tests;
 mod was;
 
 use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};
+use crate::libraries::{Loaded, Unit};
 use crate::module::{Enumeration, Field, List, ListKind, Module, Record, Type, type_name};
 use crate::syntax::tree::{File, Word};
 use crate::value::{Real, Value};
@@ -59,7 +60,14 @@ struct ProcedureSignature {
 type KeyedList<'l> = (u32, &'l [u16], &'l [Vec<u16>]);
 
 struct Checker<'a> {
+    /// The text of all files.
     source: &'a str,
+    /// Where the text of the file in hand begins.
+    start: usize,
+    /// What the file in hand calls its libraries, and where.
+    libraries: HashMap<String, Span>,
+    /// What it calls the types of libraries.
+    called: HashMap<Type, String>,
     report: Report,
     module: Module,
     types: HashMap<String, Type>,
@@ -85,12 +93,21 @@ enum ConstantKey {
     Text(String),
 }
 
-/// Checks and lowers a file.
-pub(crate) fn check<'a>(source: &'a str, file: &'a File, report: Report) -> Result<Module, Report> {
+/// What a library gives to who uses it, by its own names.
+struct Exports {
+    types: HashMap<String, Type>,
+    functions: HashMap<String, Signature>,
+}
+
+/// Checks and lowers a file and, before it, the libraries that it uses.
+pub(crate) fn check(loaded: &Loaded, must_be_app: bool, report: Report) -> Result<Module, Report> {
     let mut checker = Checker {
-        source,
+        source: &loaded.whole,
+        start: 0,
+        libraries: HashMap::new(),
+        called: HashMap::new(),
         report,
-        module: Module { name: file.name.clone(), ..Module::default() },
+        module: Module::default(),
         types: HashMap::new(),
         states: HashMap::new(),
         settings: HashMap::new(),
@@ -101,21 +118,104 @@ pub(crate) fn check<'a>(source: &'a str, file: &'a File, report: Report) -> Resu
         record_depths: Vec::new(),
         constant_numbers: HashMap::new(),
         operations: 0,
-        lost: file.lost.iter().map(String::as_str).collect(),
+        lost: HashSet::new(),
     };
-    checker.declare_types(file);
-    checker.declare_settings(file);
-    checker.declare_state(file);
-    let doors = checker.declare_actions(file);
-    checker.check_functions(file);
-    checker.check_handlers(file, &doors);
-    checker.check_tests(file);
+    let mut exports = Vec::new();
+    let (app, libraries) = loaded.units.split_last().expect("the file that is compiled is one");
+    for unit in libraries {
+        let before = checker.report.count();
+        exports.push(checker.check_library(unit, &exports));
+        // What uses a library that is not right would only stumble over what is missing in it.
+        if unit.is_broken || checker.report.count() > before {
+            return Err(checker.report);
+        }
+    }
+    if must_be_app && app.tree.is_library {
+        checker.is_a_library(&app.tree);
+        return Err(checker.report);
+    }
+    checker.check_app(app, &exports);
     if checker.report.is_empty() { Ok(checker.module) } else { Err(checker.report) }
 }
 
+impl<'a> Checker<'a> {
+    fn check_app(&mut self, unit: &'a Unit, exports: &[Exports]) {
+        let file = &unit.tree;
+        self.enter(unit, exports);
+        self.module.name = file.name.clone();
+        self.module.is_library = file.is_library;
+        self.declare_types(file, None);
+        self.declare_settings(file);
+        self.declare_state(file);
+        let doors = self.declare_actions(file);
+        self.check_functions(file);
+        self.check_handlers(file, &doors);
+        self.check_tests(file);
+    }
+
+    fn check_library(&mut self, unit: &'a Unit, exports: &[Exports]) -> Exports {
+        let file = &unit.tree;
+        self.enter(unit, exports);
+        self.declare_types(file, Some(&file.name));
+        self.check_functions(file);
+        let own_types =
+            file.enums.iter().map(|one| &one.name).chain(file.records.iter().map(|one| &one.name));
+        let types =
+            own_types.filter_map(|name| Some((name.text.clone(), self.types.get(&name.text)?.clone())));
+        let types = types.collect();
+        let own_functions = file.functions.iter().map(|one| &one.name.text);
+        let functions = own_functions
+            .filter_map(|name| Some((name.clone(), self.functions.get(name)?.clone())))
+            .collect();
+        Exports { types, functions }
+    }
+
+    /// Turns to a file: what it sees are its own names and, behind the names that it gives them, its libraries'.
+    fn enter(&mut self, unit: &'a Unit, exports: &[Exports]) {
+        self.start = unit.start;
+        self.lost = unit.tree.lost.iter().map(String::as_str).collect();
+        self.libraries.clear();
+        self.called.clear();
+        self.types.clear();
+        self.functions.clear();
+        for (alias, number) in &unit.uses {
+            self.libraries.insert(alias.text.clone(), alias.span);
+            let Exports { types, functions } = &exports[*number];
+            let of = |name: &String| format!("{}.{name}", alias.text);
+            self.called.extend(types.iter().map(|(name, kind)| (kind.clone(), of(name))));
+            self.types.extend(types.iter().map(|(name, kind)| (of(name), kind.clone())));
+            self.functions.extend(functions.iter().map(|(name, one)| (of(name), one.clone())));
+        }
+    }
+
+    fn is_a_library(&mut self, file: &File) {
+        let name = &file.name;
+        self.report.push(
+            Diagnostic::new(Code::Library, file.header, "this is a library, not an app")
+                .note("a node runs apps; what a library holds is taken by those that use it")
+                .help(format!("an app takes it with `use \"{name}.weft\" as {name}`")),
+        );
+    }
+}
+
 impl Checker<'_> {
+    /// A type as the file in hand writes it.
     fn name_of(&self, kind: &Type) -> String {
-        type_name(kind, &self.module.enums, &self.module.records)
+        match kind {
+            Type::List(element) => format!("list of {}", self.name_of(element)),
+            Type::Optional(inner) => format!("{}?", self.name_of(inner)),
+            _ => match self.called.get(kind) {
+                Some(name) => name.clone(),
+                None => type_name(kind, &self.module.enums, &self.module.records),
+            },
+        }
+    }
+
+    /// The records that the file in hand can name.
+    fn records_here(&self) -> Vec<String> {
+        let numbers = 0..self.module.records.len() as u32;
+        let names = numbers.map(|number| self.name_of(&Type::Record(number)));
+        names.filter(|name| self.types.contains_key(name)).collect()
     }
 
     fn record(&self, number: u32) -> &Record {
@@ -228,7 +328,7 @@ impl Checker<'_> {
     }
 
     fn twice(&mut self, word: &Word, what: &str, before: Span) {
-        let line = crate::diagnostics::line_of(self.source, before.start);
+        let line = crate::diagnostics::line_of(&self.source[self.start..], before.start - self.start as u32);
         self.report.push(
             Diagnostic::new(Code::Twice, word.span, format!("{what} `{}` is there already", word.text))
                 .label(format!("the first is on line {line}"))
@@ -237,10 +337,15 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, code: Code, word: &Word, message: String, there: Vec<String>, list: bool) {
-        if self.report.is_full() || self.lost.contains(word.text.as_str()) {
+        let library = word.text.split_once('.').map_or("", |(library, _)| library);
+        if self.report.is_full() || self.lost.contains(word.text.as_str()) || self.lost.contains(library) {
             return;
         }
         let mut diagnostic = Diagnostic::new(code, word.span, message);
+        if !library.is_empty() && !self.libraries.contains_key(library) {
+            diagnostic =
+                diagnostic.help(format!("name the library first: `use \"{library}.weft\" as {library}`"));
+        }
         let near = suggest(&word.text, there.iter().map(String::as_str));
         if list && !there.is_empty() && there.len() <= 12 {
             diagnostic = diagnostic.note(format!("there is {}", listed(&there)));

@@ -26,8 +26,7 @@ impl Body<'_, '_> {
                         Some(_) => format!("`{}` is no record", name.text),
                         None => format!("there is no record `{}`", name.text),
                     };
-                    let records = &self.checker.module.records;
-                    let there = records.iter().filter_map(|record| record.name.clone()).collect();
+                    let there = self.checker.records_here();
                     self.checker.unknown(Code::UnknownType, name, message, there, true);
                     self.check_items(items);
                     return self.broken();

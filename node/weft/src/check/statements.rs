@@ -184,7 +184,9 @@ impl Body<'_, '_> {
                 return;
             }
             self.only_in_tests(who.as_ref());
-            if let ExpressionKind::Field(value, method) = &*callee.kind {
+            if let ExpressionKind::Field(value, method) = &*callee.kind
+                && !self.is_library(value)
+            {
                 return self.method(value, method, arguments);
             }
             if let ExpressionKind::Name(name) = &*callee.kind {

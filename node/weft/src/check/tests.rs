@@ -265,6 +265,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 let name = Word { text: name.clone(), span: callee.span };
                 Some(Called { node: None, name, arguments, who, span })
             }
+            ExpressionKind::Field(node, _) if self.is_library(node) => None,
             ExpressionKind::Field(node, name) => {
                 let node = self.lower(node, None);
                 let found = (node.kind == Type::Node).then_some(node.register)?;

@@ -2,7 +2,7 @@
 
 use super::schema::{Schemas, described};
 use crate::module::{Door, Module, Type};
-use crate::outline::{Declares, Outline};
+use crate::outline::Declares;
 use serde_json::{Map, Value, json};
 
 /// What can go wrong: the status, when, and whether it is an answer of posts, of views or of both.
@@ -20,7 +20,7 @@ const ERRORS: &[(&str, &str, bool, bool)] = &[
 
 /// The OpenAPI document of an app as its node serves it.
 pub fn open_api(module: &Module, source: &str) -> Value {
-    let outline = Outline::new(source);
+    let outline = super::outline(module, source);
     let schemas = Schemas { module, outline: &outline, prefix: "#/components/schemas/" };
     let mut paths = Map::new();
     for input in &module.inputs {

@@ -2,12 +2,12 @@
 
 use super::written;
 use crate::module::{Door, Module};
-use crate::outline::{Declaration, Declares, Outline};
+use crate::outline::{Declaration, Declares};
 use std::fmt::Write;
 
 /// What an app takes, gives, keeps and sends.
 pub fn markdown(module: &Module, source: &str) -> String {
-    let outline = Outline::new(source);
+    let outline = super::outline(module, source);
     let mut page = format!("# {}\n", module.name);
     paragraph(&mut page, &outline.comment);
     let section =
@@ -46,6 +46,9 @@ pub fn markdown(module: &Module, source: &str) -> String {
     section(&mut page, "By itself", &[Declares::Every, Declares::Timer], &code);
     section(&mut page, "Settings", &[Declares::Setting], &code);
     section(&mut page, "State", &[Declares::State], &code);
+    if module.is_library {
+        section(&mut page, "Functions", &[Declares::Function], &code);
+    }
     section(&mut page, "Types", &[Declares::Enum, Declares::Record], &table);
     page
 }

@@ -15,6 +15,26 @@ pub use markdown::markdown;
 pub use schema::json_schema;
 
 use crate::module::{Module, Type};
+use crate::outline::{Declares, Outline};
+
+/// What an app declares and, behind it, the types of its libraries as the module calls them.
+fn outline(module: &Module, source: &str) -> Outline {
+    let mut outline = Outline::new(source);
+    for text in module.sources.libraries.values() {
+        let library = Outline::new(text);
+        let header = library.declarations.iter().find(|one| one.declares == Declares::App);
+        let Some(name) = header.map(|one| one.name.clone()) else { continue };
+        let types = library
+            .declarations
+            .into_iter()
+            .filter(|one| matches!(one.declares, Declares::Record | Declares::Enum));
+        outline.declarations.extend(types.map(|mut one| {
+            one.name = format!("{name}.{}", one.name);
+            one
+        }));
+    }
+    outline
+}
 
 /// A type as the source would write it; the fields of a record without a name with their types.
 fn written(kind: &Type, module: &Module) -> String {

@@ -11,7 +11,7 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// `view.NAME.arguments`, and each record and enum by its name; `NAME.given` is a record where fields that have a
 /// default may be left out.
 pub fn json_schema(module: &Module, source: &str) -> Value {
-    let outline = Outline::new(source);
+    let outline = super::outline(module, source);
     let schemas = Schemas { module, outline: &outline, prefix: "#/$defs/" };
     let mut definitions = schemas.types();
     for input in &module.inputs {

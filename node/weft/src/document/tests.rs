@@ -170,3 +170,20 @@ fn names_in_documents_are_fit_to_be_keys() {
         assert!(object.keys().all(|name| allowed(name)), "{part}: {:?}", object.keys());
     }
 }
+
+#[test]
+fn types_of_libraries_are_documented_after_them() {
+    let library = "library games\n// How it stands.\nenum Stage { open, done }\nfn next(s: Stage) = Stage2 { s }\nrecord Stage2 { s: Stage }\n";
+    let app = "app a\nuse \"lib/games.weft\" as g\nview v(s: g.Stage) = g.next(s)\n";
+    let mut read = |_: &str| Ok(library.to_owned());
+    let module = crate::compile_with(app, "a.weft", &mut read).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let page = markdown(&module, app);
+    assert!(page.contains("view v(s: g.Stage) -> games.Stage2`"), "{page}");
+    assert!(page.contains("### games.Stage\n\nHow it stands.\n"), "{page}");
+    let schema = json_schema(&module, app);
+    assert_eq!(schema["$defs"]["games.Stage"]["description"], "How it stands.");
+    assert_eq!(schema["$defs"]["view.v"]["$ref"], "#/$defs/games.Stage2");
+    let module =
+        crate::check_with(library, "games.weft", &mut read).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(module.is_library && markdown(&module, library).contains("## Functions\n\n### next\n"));
+}

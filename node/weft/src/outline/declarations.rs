@@ -197,6 +197,10 @@ fn head_end(words: Words<'_>, from: usize, end: usize, declares: Declares) -> us
 
 /// The type behind `:` or `->`.
 fn kind(words: Words<'_>, from: usize, head: usize, declares: Declares) -> Option<String> {
+    if declares == Declares::Use {
+        let path = (from.saturating_sub(3)..from).find(|at| words.kind(*at) == Kind::Text)?;
+        return Some(words.text(path).trim_matches('"').into());
+    }
     let sign = match declares {
         Declares::State | Declares::Setting => ":",
         Declares::Input | Declares::FromInput | Declares::Function | Declares::View => "->",

@@ -73,6 +73,17 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
 const TYPES: &[&str] = &["bool", "int", "real", "text", "bytes", "time", "duration", "node", "endpoint"];
 const VERBS: &[&str] = &["send", "start", "cancel", "remove"];
 
+/// A place behind the name of a library and a dot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfLibrary {
+    /// The path as `use` writes it.
+    pub path: String,
+    /// The word there, as far as it is written.
+    pub word: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// What a word refers to.
 enum Found<'o> {
     Declaration(&'o Declaration),
@@ -116,6 +127,44 @@ impl Outline {
                 Found::Local(local) => local.span,
             })
             .collect()
+    }
+
+    /// Whether a byte of the source is at a word of a library, and of which.
+    pub fn of_library(&self, source: &str, offset: usize) -> Option<OfLibrary> {
+        let tokens = Tokens::of(source);
+        let words = tokens.words(source);
+        let dot = match word_at(words, offset).filter(|at| !self.names_library(words, *at)) {
+            Some(at) => at.checked_sub(1)?,
+            None => words.tokens.iter().position(|token| token.span.end == offset as u32)?,
+        };
+        let library = dot.checked_sub(1).filter(|at| words.is(dot, ".") && self.names_library(words, *at))?;
+        let path = self.find(Declares::Use, words.text(library))?.kind.clone()?;
+        let at = Span { start: offset as u32, end: offset as u32 };
+        let begun = words.is_name(dot + 1) && words.span(dot).end == words.span(dot + 1).start;
+        let (word, span) = if begun { (words.text(dot + 1), words.span(dot + 1)) } else { ("", at) };
+        Some(OfLibrary { path, word: word.into(), span })
+    }
+
+    /// Whether a library's name stands here, and not a field, a case or a local of that name.
+    fn names_library(&self, words: Words<'_>, at: usize) -> bool {
+        let name = words.text(at);
+        let local = self.around(words.span(at)).and_then(|around| seen(&around.locals, name, words.span(at)));
+        self.find(Declares::Use, name).is_some()
+            && local.is_none()
+            && !at.checked_sub(1).is_some_and(|before| words.is(before, "."))
+    }
+
+    /// The declaration of a library that its users name so.
+    pub fn exported(&self, name: &str) -> Option<&Declaration> {
+        let exported = [Declares::Function, Declares::Record, Declares::Enum];
+        self.declarations.iter().find(|one| one.name == name && exported.contains(&one.declares))
+    }
+
+    /// What a library's users may write behind its name.
+    pub fn export_completions(&self) -> Vec<Completion> {
+        let mut types = self.declared(&[Declares::Record, Declares::Enum], CompletionKind::Type);
+        types.extend(self.declared(&[Declares::Function], CompletionKind::Function));
+        types
     }
 
     fn found(&self, words: Words<'_>, at: usize) -> Vec<Found<'_>> {
@@ -208,6 +257,7 @@ impl Outline {
                 TYPES.iter().map(|word| plain(word, CompletionKind::Type)).collect();
             types.push(plain("list of", CompletionKind::Word));
             types.extend(self.declared(&[Declares::Record, Declares::Enum], CompletionKind::Type));
+            types.extend(self.declared(&[Declares::Use], CompletionKind::Value));
             // Behind a colon a value may be wanted as well: a record's item.
             if !before(":") {
                 return types;
@@ -239,7 +289,8 @@ impl Outline {
                 found.push(Completion { label, kind: CompletionKind::Value, detail, comment: String::new() });
             }
         }
-        found.extend(self.declared(&[Declares::State, Declares::Setting], CompletionKind::Value));
+        let values = [Declares::State, Declares::Setting, Declares::Use];
+        found.extend(self.declared(&values, CompletionKind::Value));
         let functions = [Declares::Function, Declares::View, Declares::Procedure];
         found.extend(self.declared(&functions, CompletionKind::Function));
         found.extend(BUILT_IN.iter().map(|(label, detail, comment)| Completion {

@@ -13,7 +13,7 @@ mod lookup;
 #[cfg(test)]
 mod tests;
 
-pub use lookup::{Completion, CompletionKind, Hover};
+pub use lookup::{Completion, CompletionKind, Hover, OfLibrary};
 
 use crate::diagnostics::Span;
 
@@ -99,7 +99,7 @@ pub struct Declaration {
     pub comment: String,
     /// A record's fields, an enum's cases, the fields in its parentheses.
     pub members: Vec<Member>,
-    /// The type: of a state or setting, or what is answered.
+    /// The type: of a state or setting, or what is answered. The path of a `use`.
     pub kind: Option<String>,
     /// The names in it.
     pub locals: Vec<Local>,

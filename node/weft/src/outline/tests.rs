@@ -169,3 +169,27 @@ proptest! {
         let _ = outline.completions(&source, at);
     }
 }
+
+#[test]
+fn words_of_libraries_are_told() {
+    let source = "app a\nuse \"lib/c.weft\" as c\nview v(p: c.Place, q: int) = c.far(p) + c. + c\nview w(r: R) = r.c.far(c)\n";
+    let outline = Outline::new(source);
+    let check = |mark: &str, inside: usize, expected: &str| {
+        let found = outline.of_library(source, source.find(mark).expect(mark) + inside);
+        let found = found.map(|found| format!("{} {}", found.path, found.word));
+        assert_eq!(found.as_deref().unwrap_or("nothing"), expected, "{mark}");
+    };
+    check("c.Place", 0, "nothing");
+    check("c.Place", 3, "lib/c.weft Place");
+    check("c.far", 2, "lib/c.weft far");
+    check("c. +", 2, "lib/c.weft ");
+    check("+ c\n", 3, "nothing");
+    check("r.c.far", 5, "nothing");
+    let hover = outline.hover(source, source.find("c.far").unwrap()).unwrap();
+    assert_eq!(hover.code, "use \"lib/c.weft\" as c");
+    let library = Outline::new("library c\n// A place.\nrecord Place { x: int }\nfn far(p: Place) = p.x\n");
+    assert_eq!(library.exported("Place").unwrap().comment, "A place.");
+    assert!(library.exported("c").is_none());
+    let labels: Vec<String> = library.export_completions().into_iter().map(|one| one.label).collect();
+    assert_eq!(labels, ["Place", "far"]);
+}

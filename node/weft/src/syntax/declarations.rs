@@ -5,7 +5,7 @@ use super::lexer::{Kind, Token};
 use super::parser::{Broken, Parsed, Parser, RESERVED};
 use super::tree::*;
 use super::{DECLARATIONS_MAX, MEMBERS_MAX};
-use crate::diagnostics::{Code, Diagnostic, suggest};
+use crate::diagnostics::{Code, Diagnostic, Span, suggest};
 
 const DECLARING: &[&str] = &[
     "use",
@@ -23,18 +23,23 @@ const DECLARING: &[&str] = &[
     "test",
 ];
 
+/// What may stand in a library.
+const OF_A_LIBRARY: &[&str] = &["use", "enum", "record", "fn", "test"];
+
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
         let mut file = File::default();
         let mut declarations = 0;
         let start = self.peek().span;
-        if self.is_word("library") {
-            self.not_yet(start, "a `library`");
+        if self.is_word("library") || self.is_word("app") {
+            file.is_library = self.is_word("library");
             self.advance();
-            let _ = self.need_name("the library's name");
-        } else if self.take_word("app") {
-            match self.new_name("the app's name") {
-                Ok(name) => file.name = name.text,
+            let what = if file.is_library { "the library's name" } else { "the app's name" };
+            match self.new_name(what) {
+                Ok(name) => {
+                    file.header = start.to(name.span);
+                    file.name = name.text;
+                }
                 Err(Broken) => self.skip_declaration(),
             }
         } else {
@@ -177,6 +182,9 @@ impl Parser<'_> {
     pub(super) fn declaration(&mut self, file: &mut File) -> Parsed<()> {
         let start = self.peek();
         let word = if start.kind == Kind::Name { self.text_of(start.span) } else { "" };
+        if file.is_library && self.at_declaration() && !OF_A_LIBRARY.contains(&word) {
+            self.not_of_a_library(start.span, word);
+        }
         match word {
             "enum" => {
                 self.advance();
@@ -255,9 +263,16 @@ impl Parser<'_> {
                 file.tests.push(read);
             }
             "use" => {
-                self.not_yet(start.span, "`use` of a library");
                 self.advance();
-                self.skip_unsupported();
+                let before = self.report.count();
+                let what = "the path of the library, a text: `use \"shapes.weft\" as shapes`";
+                let (path, span) = self.literal(what)?;
+                if self.report.count() > before {
+                    return Err(Broken);
+                }
+                self.need_word("as")?;
+                let name = self.need_name("a name for the library")?;
+                file.uses.push(Use { path: Word { text: path, span }, name });
             }
             _ => {
                 if start.kind != Kind::Bad {
@@ -306,24 +321,37 @@ impl Parser<'_> {
 
     fn test(&mut self) -> Parsed<Test> {
         self.advance();
-        let span = self.peek().span;
-        if self.peek().kind != Kind::Text {
-            return self.unexpected("the test's title, a text");
-        }
-        let title = match *self.text()?.kind {
-            ExpressionKind::Text(pieces) => match pieces.as_slice() {
-                [] => String::new(),
-                [Piece::Literal(title)] => title.clone(),
-                _ => {
-                    let message = "a test's title is a text without values in it";
-                    self.report.push(Diagnostic::new(Code::NotConstant, span, message));
-                    String::new()
-                }
-            },
-            _ => String::new(),
-        };
+        let (title, span) = self.literal("the test's title, a text")?;
         let body = self.block()?;
         Ok(Test { title, span, body })
+    }
+
+    /// A text without values in it.
+    fn literal(&mut self, what: &str) -> Parsed<(String, Span)> {
+        let span = self.peek().span;
+        if self.peek().kind != Kind::Text {
+            return self.unexpected(what);
+        }
+        let ExpressionKind::Text(pieces) = *self.text()?.kind else { return Ok((String::new(), span)) };
+        match pieces.as_slice() {
+            [] => Ok((String::new(), span)),
+            [Piece::Literal(text)] => Ok((text.clone(), span)),
+            _ => {
+                let (what, _) = what.split_once(", ").unwrap_or((what, ""));
+                let message = format!("{what} is a text without values in it");
+                self.report.push(Diagnostic::new(Code::NotConstant, span, message));
+                Ok((String::new(), span))
+            }
+        }
+    }
+
+    fn not_of_a_library(&mut self, span: Span, word: &str) {
+        let diagnostic = Diagnostic::new(Code::OfAnApp, span, format!("a library has no `{word}`"))
+            .note("a library holds enums, records and `fn`, and tests of them; state, and what acts on it, are an app's");
+        self.report.push(match word {
+            "view" => diagnostic.help("write `fn`, and a `view` in the app that calls it"),
+            _ => diagnostic.help("declare it in the app"),
+        });
     }
 
     /// `was` and the name that something had before: a type's, or another's.

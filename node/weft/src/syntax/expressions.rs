@@ -385,6 +385,9 @@ impl Parser<'_> {
             Kind::Real => ExpressionKind::Real(self.real(token.span, text)),
             Kind::Duration => ExpressionKind::Duration(self.duration(token.span, text)),
             Kind::Text => return self.text(),
+            Kind::Name if self.type_of_library() => {
+                return self.deeper(|parser| parser.record_expression());
+            }
             Kind::Type | Kind::Sign("{") => return self.deeper(|parser| parser.record_expression()),
             Kind::Sign("[") => return self.list_expression(),
             Kind::Sign("(") => return self.parenthesis(),
@@ -516,12 +519,17 @@ impl Parser<'_> {
         self.make(kind, span, below)
     }
 
+    /// Whether `name.Type` stands here.
+    fn type_of_library(&self) -> bool {
+        let after = |by: usize| self.tokens[(self.at + by).min(self.tokens.len() - 1)].kind;
+        after(1) == Kind::Sign(".") && after(2) == Kind::Type
+    }
+
     fn record_expression(&mut self) -> Parsed<Expression> {
         let token = self.peek();
         let mut name = None;
-        if token.kind == Kind::Type {
-            self.advance();
-            name = Some(Word { text: self.text_of(token.span).into(), span: token.span });
+        if token.kind != Kind::Sign("{") {
+            name = Some(self.type_word()?);
             if !self.is_sign("{") {
                 return self.type_as_value(token.span);
             }

@@ -123,12 +123,7 @@ impl Parser<'_> {
                 _ => diagnostic,
             });
         }
-        self.advance();
-        let name = Word { text: self.text_of(token.span).into(), span: token.span };
-        if self.is_sign(".") {
-            self.not_yet(name.span, "a type of a library");
-            return Err(Broken);
-        }
+        let name = self.type_word()?;
         if self.is_sign("[") || self.is_sign("<") {
             let inner = if self.is_sign("[") {
                 self.text_of(name.span)

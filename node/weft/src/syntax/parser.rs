@@ -40,7 +40,12 @@ pub(crate) struct Parser<'a> {
 }
 
 pub(crate) fn parse(source: &str, report: &mut Report) -> File {
-    let tokens = lexer::tokens(source, 0, source.len(), report);
+    parse_from(source, 0, report)
+}
+
+/// Reads what stands behind a byte of the source, which begins a line.
+pub(crate) fn parse_from(source: &str, from: usize, report: &mut Report) -> File {
+    let tokens = lexer::tokens(source, from, source.len(), report);
     let mut parser = Parser::new(source, tokens, report);
     parser.file()
 }
@@ -84,6 +89,19 @@ impl<'a> Parser<'a> {
     }
     pub(crate) fn text_of(&self, span: Span) -> &'a str {
         &self.source[span.start as usize..span.end as usize]
+    }
+    /// `Type` or a library's `name.Type`, whose first word stands here.
+    pub(super) fn type_word(&mut self) -> Parsed<Word> {
+        let first = self.advance();
+        let text = self.text_of(first.span).to_owned();
+        if first.kind != Kind::Name || !self.take_sign(".") {
+            return Ok(Word { text, span: first.span });
+        }
+        if self.peek().kind != Kind::Type {
+            return self.unexpected("a type of the library");
+        }
+        let second = self.advance().span;
+        Ok(Word { text: format!("{text}.{}", self.text_of(second)), span: first.span.to(second) })
     }
     pub(crate) fn is_sign(&self, sign: &str) -> bool {
         matches!(self.peek().kind, Kind::Sign(found) if found == sign)

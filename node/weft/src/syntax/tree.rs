@@ -15,6 +15,10 @@ pub struct Word {
 #[derive(Debug, Default)]
 pub struct File {
     pub name: String,
+    /// The words that say what the file is.
+    pub header: Span,
+    pub is_library: bool,
+    pub uses: Vec<Use>,
     pub settings: Vec<Field>,
     pub enums: Vec<Enum>,
     pub records: Vec<Record>,
@@ -27,6 +31,13 @@ pub struct File {
     pub tests: Vec<Test>,
     /// Names of declarations that were reported and left out: nothing more is said about them.
     pub lost: Vec<String>,
+}
+
+/// `use "path" as name`
+#[derive(Debug)]
+pub struct Use {
+    pub path: Word,
+    pub name: Word,
 }
 
 #[derive(Debug)]

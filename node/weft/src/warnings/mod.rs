@@ -52,6 +52,18 @@ fn unused_declarations(file: &File, used: &Used<'_>, report: &mut Report) {
                 .help("leave it out"),
         );
     };
+    let of_library = |name: &str| {
+        used.types.iter().any(|one| one.split_once('.').is_some_and(|(library, _)| library == name))
+    };
+    for one in file.uses.iter().filter(|one| !used.values.contains(one.name.text.as_str())) {
+        if !of_library(&one.name.text) {
+            unused(&one.name, "the library", "nothing of it is used");
+        }
+    }
+    // What a library declares is for others.
+    if file.is_library {
+        return;
+    }
     for record in file.records.iter().filter(|one| !used.types.contains(one.name.text.as_str())) {
         unused(&record.name, "the record", "nothing is of this type");
     }

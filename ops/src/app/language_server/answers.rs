@@ -5,7 +5,7 @@ use lsp_types::{
     HoverContents, Location, MarkupContent, MarkupKind, NumberOrString, Position, Range, TextEdit, Uri,
 };
 use weft::diagnostics::{Code, Severity, Span};
-use weft::outline::{Completion, CompletionKind, Outline};
+use weft::outline::{Completion, CompletionKind, Declaration, Declares, OfLibrary, Outline};
 
 use crate::app::position::Lines;
 
@@ -21,17 +21,28 @@ fn offset(source: &str, position: Position) -> usize {
     Lines::new(source).offset(position.line, position.character)
 }
 
-/// All that is wrong with a source, or what is likely not meant in one that is right.
-pub fn diagnostics(source: &str) -> Vec<Diagnostic> {
-    let found = weft::compile(source, "").map_or_else(|wrong| wrong, |_| weft::warnings(source, ""));
+/// All that is wrong with a source, or what is likely not meant in one that is right; what is wrong in a library stands
+/// at the first `use`.
+pub fn diagnostics(source: &str, name: &str, libraries: &mut weft::Loader<'_>) -> Vec<Diagnostic> {
+    let found = weft::check_with(source, name, libraries)
+        .map_or_else(|wrong| wrong, |_| weft::warnings(source, name));
     let lines = Lines::new(source);
+    let outline = Outline::new(source);
+    let first_use = outline.declarations.iter().find(|one| one.declares == Declares::Use);
+    let first_use = first_use.map_or_else(Span::default, |one| one.span);
     let diagnostic = |one: &weft::diagnostics::Diagnostic| {
+        let file = &found.files()[one.file];
+        let (span, message) = if one.file == 0 {
+            (one.span, one.message.clone())
+        } else {
+            let line = Lines::new(&file.text).place(one.span.start).line;
+            (first_use, format!("{}:{line}: {}", file.name, one.message))
+        };
         let label = Some(&one.label).filter(|label| !label.is_empty());
         let help = one.help.as_ref().map(|help| format!("help: {help}"));
-        let said =
-            std::iter::once(one.message.clone()).chain(label.cloned()).chain(one.notes.clone()).chain(help);
+        let said = std::iter::once(message).chain(label.cloned()).chain(one.notes.clone()).chain(help);
         Diagnostic {
-            range: range(&lines, one.span),
+            range: range(&lines, span),
             severity: Some(match one.code.severity() {
                 Severity::Error => DiagnosticSeverity::ERROR,
                 Severity::Warning => DiagnosticSeverity::WARNING,
@@ -51,27 +62,67 @@ fn is_needless(code: Code) -> bool {
     matches!(code, Code::Unread | Code::NeverRun | Code::Unused)
 }
 
-/// What the word at a position is.
-pub fn hover(source: &str, at: Position) -> Option<Hover> {
-    let hover = Outline::new(source).hover(source, offset(source, at))?;
-    let mut value = format!("```weft\n{}\n```", hover.code);
-    if !hover.comment.is_empty() {
-        value = format!("{value}\n\n{}", hover.comment);
-    }
-    let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
-    Some(Hover { contents, range: Some(range(&Lines::new(source), hover.span)) })
+/// The library that a position is in the words of: its path, its text, and the word.
+fn library(
+    source: &str,
+    at: Position,
+    libraries: &mut weft::Loader<'_>,
+) -> Option<(String, String, OfLibrary)> {
+    let word = Outline::new(source).of_library(source, offset(source, at))?;
+    let path = weft::library_path("", &word.path).ok()?;
+    let text = libraries(&path).ok()?;
+    Some((path, text, word))
 }
 
-/// Where the word at a position is declared.
-pub fn definitions(source: &str, at: Position, uri: &Uri) -> Vec<Location> {
+/// What the word at a position is.
+pub fn hover(source: &str, at: Position, libraries: &mut weft::Loader<'_>) -> Option<Hover> {
+    let (code, comment, span) = match library(source, at, libraries) {
+        Some((_, text, word)) => {
+            let outline = Outline::new(&text);
+            let found = outline.exported(&word.word)?;
+            (found.signature.clone(), found.comment.clone(), word.span)
+        }
+        None => {
+            let hover = Outline::new(source).hover(source, offset(source, at))?;
+            (hover.code, hover.comment, hover.span)
+        }
+    };
+    let mut value = format!("```weft\n{code}\n```");
+    if !comment.is_empty() {
+        value = format!("{value}\n\n{comment}");
+    }
+    let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
+    Some(Hover { contents, range: Some(range(&Lines::new(source), span)) })
+}
+
+/// Where the word at a position is declared; `beside` makes the address of a library's path.
+pub fn definitions(
+    source: &str,
+    at: Position,
+    uri: &Uri,
+    beside: impl Fn(&str) -> Option<Uri>,
+    libraries: &mut weft::Loader<'_>,
+) -> Vec<Location> {
+    if let Some((path, text, word)) = library(source, at, libraries) {
+        let outline = Outline::new(&text);
+        let found = outline.exported(&word.word).zip(beside(&path));
+        let location = |(found, uri): (&Declaration, Uri)| Location {
+            uri,
+            range: range(&Lines::new(&text), found.name_span),
+        };
+        return found.map(location).into_iter().collect();
+    }
     let lines = Lines::new(source);
     let spans = Outline::new(source).definitions(source, offset(source, at));
     spans.into_iter().map(|span| Location { uri: uri.clone(), range: range(&lines, span) }).collect()
 }
 
 /// What could stand at a position.
-pub fn completions(source: &str, at: Position) -> Vec<CompletionItem> {
-    let found = Outline::new(source).completions(source, offset(source, at));
+pub fn completions(source: &str, at: Position, libraries: &mut weft::Loader<'_>) -> Vec<CompletionItem> {
+    let found = match library(source, at, libraries) {
+        Some((_, text, _)) => Outline::new(&text).export_completions(),
+        None => Outline::new(source).completions(source, offset(source, at)),
+    };
     found.into_iter().map(completion).collect()
 }
 

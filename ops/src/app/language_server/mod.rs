@@ -8,7 +8,8 @@ mod answers;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -57,7 +58,7 @@ fn serve(connection: &Connection) -> anyhow::Result<()> {
                 connection.sender.send(server.answer(request).into()).context("the editor went away")?;
             }
             Message::Notification(notification) => {
-                if let Some(diagnostics) = server.hear(notification) {
+                for diagnostics in server.hear(notification) {
                     let method = PublishDiagnostics::METHOD.to_owned();
                     let said = Notification::new(method, diagnostics);
                     connection.sender.send(said.into()).context("the editor went away")?;
@@ -84,41 +85,70 @@ fn capabilities() -> ServerCapabilities {
     }
 }
 
+/// A document that the editor holds open.
+struct Document {
+    version: i32,
+    text: String,
+    /// The addresses of the libraries that it was checked with.
+    uses: HashSet<String>,
+}
+
 struct Server {
-    documents: HashMap<Uri, String>,
+    documents: HashMap<Uri, Document>,
 }
 
 impl Server {
-    /// Remembers what the editor tells of its documents; what is wrong with the one that changed.
-    fn hear(&mut self, told: Notification) -> Option<PublishDiagnosticsParams> {
-        let (uri, version, text) = match told.method.as_str() {
-            DidOpenTextDocument::METHOD => {
-                let opened: <DidOpenTextDocument as lsp_types::notification::Notification>::Params =
-                    read(told)?;
-                let document = opened.text_document;
-                (document.uri, document.version, document.text)
+    /// Remembers what the editor tells of its documents; what is wrong with the one that changed and with those that use
+    /// it.
+    fn hear(&mut self, told: Notification) -> Vec<PublishDiagnosticsParams> {
+        let Some((uri, changed)) = changed(told) else { return Vec::new() };
+        let mut said = Vec::new();
+        match changed {
+            Some((version, text)) => {
+                if self.documents.len() >= DOCUMENTS_MAX && !self.documents.contains_key(&uri) {
+                    return Vec::new();
+                }
+                self.documents.insert(uri.clone(), Document { version, text, uses: HashSet::new() });
+                said.extend(self.check(&uri));
             }
-            DidChangeTextDocument::METHOD => {
-                let changed: <DidChangeTextDocument as lsp_types::notification::Notification>::Params =
-                    read(told)?;
-                // Whole texts are asked for: the last one is how it is.
-                let text = changed.content_changes.into_iter().next_back()?.text;
-                (changed.text_document.uri, changed.text_document.version, text)
+            None => {
+                self.documents.remove(&uri);
+                said.push(PublishDiagnosticsParams::new(uri.clone(), Vec::new(), None));
             }
-            DidCloseTextDocument::METHOD => {
-                let closed: <DidCloseTextDocument as lsp_types::notification::Notification>::Params =
-                    read(told)?;
-                self.documents.remove(&closed.text_document.uri);
-                return Some(PublishDiagnosticsParams::new(closed.text_document.uri, Vec::new(), None));
-            }
-            _ => return None,
-        };
-        if self.documents.len() >= DOCUMENTS_MAX && !self.documents.contains_key(&uri) {
-            return None;
         }
-        let diagnostics = answers::diagnostics(&text);
-        self.documents.insert(uri.clone(), text);
-        Some(PublishDiagnosticsParams::new(uri, diagnostics, Some(version)))
+        let uses = |one: &(&Uri, &Document)| one.1.uses.contains(uri.as_str());
+        let users: Vec<Uri> = self.documents.iter().filter(uses).map(|(uri, _)| uri.clone()).collect();
+        said.extend(users.iter().filter_map(|user| self.check(user)));
+        said
+    }
+
+    fn check(&mut self, uri: &Uri) -> Option<PublishDiagnosticsParams> {
+        let document = self.documents.get(uri)?;
+        let mut uses = HashSet::new();
+        let diagnostics = {
+            let mut read = self.libraries(uri);
+            let mut noted = |path: &str| {
+                uses.extend(beside(uri, path).map(|uri| uri.as_str().to_owned()));
+                read(path)
+            };
+            let name = uri.as_str().rsplit('/').next().unwrap_or_default();
+            answers::diagnostics(&document.text, name, &mut noted)
+        };
+        let document = self.documents.get_mut(uri)?;
+        document.uses = uses;
+        Some(PublishDiagnosticsParams::new(uri.clone(), diagnostics, Some(document.version)))
+    }
+
+    /// The libraries of a document: those that are open as they are being written, the others from their files.
+    fn libraries(&self, uri: &Uri) -> impl FnMut(&str) -> Result<String, String> {
+        let mut files = file_of(uri).map(|file| node::libraries::beside(&file));
+        move |path: &str| match beside(uri, path).and_then(|uri| self.documents.get(&uri)) {
+            Some(document) => Ok(document.text.clone()),
+            None => match &mut files {
+                Some(files) => files(path),
+                None => Err("only a file has libraries beside it".to_owned()),
+            },
+        }
     }
 
     fn answer(&self, request: Request) -> Response {
@@ -135,18 +165,25 @@ impl Server {
             HoverRequest::METHOD => {
                 let asked = parameters::<HoverRequest>(request).map_err(unread)?;
                 let at = asked.text_document_position_params;
-                serde_json::to_value(answers::hover(self.text(&at.text_document.uri)?, at.position))
+                let uri = at.text_document.uri;
+                let libraries = &mut self.libraries(&uri);
+                serde_json::to_value(answers::hover(self.text(&uri)?, at.position, libraries))
             }
             GotoDefinition::METHOD => {
                 let asked = parameters::<GotoDefinition>(request).map_err(unread)?;
                 let at = asked.text_document_position_params;
                 let uri = at.text_document.uri;
-                serde_json::to_value(answers::definitions(self.text(&uri)?, at.position, &uri))
+                let libraries = &mut self.libraries(&uri);
+                let beside = |path: &str| beside(&uri, path);
+                let text = self.text(&uri)?;
+                serde_json::to_value(answers::definitions(text, at.position, &uri, beside, libraries))
             }
             Completion::METHOD => {
                 let asked = parameters::<Completion>(request).map_err(unread)?;
                 let at = asked.text_document_position;
-                serde_json::to_value(answers::completions(self.text(&at.text_document.uri)?, at.position))
+                let uri = at.text_document.uri;
+                let libraries = &mut self.libraries(&uri);
+                serde_json::to_value(answers::completions(self.text(&uri)?, at.position, libraries))
             }
             Formatting::METHOD => {
                 let asked = parameters::<Formatting>(request).map_err(unread)?;
@@ -159,8 +196,52 @@ impl Server {
 
     fn text(&self, uri: &Uri) -> Result<&str, (ErrorCode, String)> {
         let none = || (ErrorCode::InvalidParams, format!("{} is not open", uri.as_str()));
-        self.documents.get(uri).map(String::as_str).ok_or_else(none)
+        self.documents.get(uri).map(|document| document.text.as_str()).ok_or_else(none)
     }
+}
+
+/// The document that the editor tells of, with its version and text; without them it was closed.
+fn changed(told: Notification) -> Option<(Uri, Option<(i32, String)>)> {
+    match told.method.as_str() {
+        DidOpenTextDocument::METHOD => {
+            let opened: <DidOpenTextDocument as lsp_types::notification::Notification>::Params = read(told)?;
+            let document = opened.text_document;
+            Some((document.uri, Some((document.version, document.text))))
+        }
+        DidChangeTextDocument::METHOD => {
+            let changed: <DidChangeTextDocument as lsp_types::notification::Notification>::Params =
+                read(told)?;
+            // Whole texts are asked for: the last one is how it is.
+            let text = changed.content_changes.into_iter().next_back()?.text;
+            Some((changed.text_document.uri, Some((changed.text_document.version, text))))
+        }
+        DidCloseTextDocument::METHOD => {
+            let closed: <DidCloseTextDocument as lsp_types::notification::Notification>::Params = read(told)?;
+            Some((closed.text_document.uri, None))
+        }
+        _ => None,
+    }
+}
+
+/// The address of a library's path from a document's folder. Such a path has no character that an address escapes.
+fn beside(uri: &Uri, path: &str) -> Option<Uri> {
+    let (folder, _) = uri.as_str().rsplit_once('/')?;
+    format!("{folder}/{path}").parse().ok()
+}
+
+/// The file of a `file:` address on this machine.
+fn file_of(uri: &Uri) -> Option<PathBuf> {
+    let path = uri.as_str().strip_prefix("file://")?;
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
+        let escaped = escaped.and_then(|digits| std::str::from_utf8(digits).ok());
+        let decoded = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 fn read<T: DeserializeOwned>(told: Notification) -> Option<T> {

@@ -168,3 +168,43 @@ fn what_cannot_be_answered_is_an_error_and_the_server_goes_on() {
     assert_eq!(editor.ask("textDocument/hover", far), Value::Null);
     editor.end();
 }
+
+#[test]
+fn libraries_that_are_open_are_read_as_they_are_being_written() {
+    let mut editor = Editor::start();
+    let library = "library shapes\n// Both sides.\nfn area(a: int, b: int) = a * b\n";
+    let open = |editor: &Editor, text: &str, version: i32| {
+        let document = json!({ "uri": "file:///lib/shapes.weft", "languageId": "weft", "version": version, "text": text });
+        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        editor.published()
+    };
+    let app = "app a\nuse \"lib/shapes.weft\" as s\nview v = s.area(1, 2)\n";
+    let said = editor.open(app);
+    assert_eq!(said["diagnostics"][0]["code"], "W0060");
+    assert_eq!(open(&editor, library, 1)["diagnostics"], json!([]));
+    // The app that uses it is told of anew.
+    let said = editor.published();
+    assert_eq!((&said["uri"], &said["diagnostics"]), (&json!(URI), &json!([])));
+    let at = editor.at(app, "area");
+    let hover = editor.ask("textDocument/hover", at.clone());
+    assert_eq!(hover["contents"]["value"], "```weft\nfn area(a: int, b: int)\n```\n\nBoth sides.");
+    let found = editor.ask("textDocument/definition", at.clone());
+    assert_eq!(found[0]["uri"], "file:///lib/shapes.weft");
+    assert_eq!(found[0]["range"]["start"], json!({ "line": 2, "character": 3 }));
+    assert_eq!(editor.ask("textDocument/completion", at)[0]["label"], "area");
+    assert_eq!(open(&editor, "library shapes\nfn area(a: int) = x\n", 2)["diagnostics"][0]["code"], "W0011");
+    let said = editor.published();
+    let message = said["diagnostics"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("lib/shapes.weft:2: there is no value `x`"), "{message}");
+    assert_eq!(said["diagnostics"][0]["range"]["start"]["line"], 1);
+    editor.end();
+}
+
+#[test]
+fn addresses_of_files_are_paths() {
+    let check = |uri: &str, expected: Option<&str>| {
+        assert_eq!(file_of(&uri.parse().unwrap()), expected.map(PathBuf::from), "{uri}");
+    };
+    check("file:///a/b%20c/%C3%A4.weft", Some("/a/b c/ä.weft"));
+    check("untitled:Untitled-1", None);
+}

@@ -1,0 +1,74 @@
+//! The libraries of an app, read from the folder of its file.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use weft::SOURCE_BYTES_MAX;
+
+/// Gives the compiler the libraries of an app: files in the folder of its file and below, wherever links lead.
+pub fn beside(app: &Path) -> impl FnMut(&str) -> Result<String, String> + use<> {
+    let folder = match app.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    move |path| read(&folder, path)
+}
+
+fn read(folder: &Path, path: &str) -> Result<String, String> {
+    let said = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no file {}", folder.join(path).display()),
+        _ => error.to_string(),
+    };
+    let inside = folder.canonicalize().map_err(said)?;
+    let file = inside.join(path).canonicalize().map_err(said)?;
+    if !file.starts_with(&inside) {
+        return Err(format!("it leads out of {}, to {}", folder.display(), file.display()));
+    }
+    // What is no file may never end, or never begin.
+    if !file.metadata().map_err(said)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let open = std::fs::File::open(&file).map_err(said)?;
+    open.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(said)?;
+    if bytes.len() > SOURCE_BYTES_MAX {
+        return Err(format!("it has more than {SOURCE_BYTES_MAX} bytes"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|wrong| format!("byte {} of it is not UTF-8", wrong.utf8_error().valid_up_to()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn only_files_below_the_folder_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("app/lib")).unwrap();
+        std::fs::write(root.join("outside.weft"), "library outside").unwrap();
+        std::fs::write(root.join("app/near.weft"), "library near").unwrap();
+        std::fs::write(root.join("app/lib/far.weft"), "library far").unwrap();
+        std::fs::write(root.join("app/latin.weft"), [b'a', 0xe9]).unwrap();
+        std::fs::write(root.join("app/large.weft"), vec![b' '; SOURCE_BYTES_MAX + 1]).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(root.join("outside.weft"), root.join("app/link.weft")).unwrap();
+        let mut read = beside(&root.join("app/a.weft"));
+        assert_eq!(read("near.weft").unwrap(), "library near");
+        assert_eq!(read("lib/far.weft").unwrap(), "library far");
+        let mut check = |path: &str, expected: &str| {
+            let why = read(path).unwrap_err();
+            assert!(why.contains(expected), "{path}: {why}");
+        };
+        check("none.weft", "there is no file");
+        check("lib", "it is no file");
+        check("latin.weft", "byte 1 of it is not UTF-8");
+        check("large.weft", "it has more than 1048576 bytes");
+        #[cfg(unix)]
+        check("link.weft", "it leads out of");
+        check("../outside.weft", "it leads out of");
+    }
+}
