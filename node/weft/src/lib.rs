@@ -73,6 +73,16 @@ fn read(source: &str, file: &str, loader: &mut Loader<'_>, must_be_app: bool) ->
     }
 }
 
+/// The types of the names and fields in an app or a library, where they stand, as far as it is right: for editors.
+pub fn types(source: &str, file: &str, loader: &mut Loader<'_>) -> Vec<(Span, String)> {
+    let mut report = Report::default();
+    if source.len() > SOURCE_BYTES_MAX {
+        return Vec::new();
+    }
+    let loaded = libraries::load(source, file, loader, &mut report);
+    check::types(&loaded, report)
+}
+
 /// What is likely not meant in an app that compiles; nothing of one that does not. `file` is the name that
 /// diagnostics show.
 pub fn warnings(source: &str, file: &str) -> Diagnostics {

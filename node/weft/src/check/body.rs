@@ -7,6 +7,7 @@ use crate::module::{SCRATCH, Type};
 use crate::syntax::tree::Word;
 use crate::value::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Names in scope at one place: they are looked up one after the other.
 const LOCALS_MAX: usize = 2_000;
@@ -301,6 +302,8 @@ impl<'c, 'a> Body<'c, 'a> {
             self.overflow();
             return;
         }
+        let told = self.kind_of(&kind);
+        self.checker.tell(name.span, &told);
         self.scope.push(Binding {
             name: name.text.clone(),
             kind,
@@ -318,6 +321,23 @@ impl<'c, 'a> Body<'c, 'a> {
             return Some("library");
         }
         self.checker.settings.contains_key(name).then_some("setting")
+    }
+
+    /// What a name of this kind is.
+    fn kind_of(&self, binding: &BindingKind) -> Type {
+        let (list, is_optional) = match binding {
+            BindingKind::Value { kind, .. } => return kind.clone(),
+            BindingKind::Row { list, optional, .. } | BindingKind::Element { list, optional, .. } => {
+                (*list, *optional)
+            }
+            BindingKind::Keyed { list } => (*list, false),
+        };
+        let row = self.checker.keyed(list).map_or(Type::Broken, |(record, ..)| Type::Record(record));
+        match binding {
+            BindingKind::Keyed { .. } => Type::List(Arc::new(row)),
+            _ if is_optional => Type::Optional(Arc::new(row)),
+            _ => row,
+        }
     }
 
     pub(super) fn bind_value(&mut self, name: &Word, kind: Type) -> Register {

@@ -130,7 +130,11 @@ impl Body<'_, '_> {
             ExpressionKind::If { condition, then, otherwise } => {
                 self.choose(condition, then, otherwise, wanted)
             }
-            ExpressionKind::Field(value, field) => self.field(value, field),
+            ExpressionKind::Field(value, field) => {
+                let found = self.field(value, field);
+                self.checker.tell(field.span, &found.kind);
+                found
+            }
             ExpressionKind::Index(list, keys) => self.index(list, keys, expression.span),
             ExpressionKind::Call { callee, arguments, query, who } if self.effect == Effect::Tests => {
                 self.test_value(callee, (arguments, query.as_ref()), who.as_ref(), expression.span, wanted)

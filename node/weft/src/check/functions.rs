@@ -82,6 +82,7 @@ impl Checker<'_> {
                 function: signature.function,
             });
         }
+        self.tell(function.name.span, &answer);
         self.functions.insert(function.name.text.clone(), Signature { answer, ..signature });
     }
 

@@ -37,6 +37,9 @@ const OPERATIONS_MAX: usize = 1 << 20;
 /// How deep types may hold each other: bounds the stack of everything that walks a value.
 const TYPE_DEPTH_MAX: u16 = 48;
 
+/// Names and fields whose types are remembered for editors: more than a file has that a person wrote.
+const TOLD_MAX: usize = 1 << 16;
+
 /// What is known of a `fn` or a `view`.
 #[derive(Debug, Clone)]
 struct Signature {
@@ -83,6 +86,8 @@ struct Checker<'a> {
     operations: usize,
     /// Names of what was reported and left out.
     lost: HashSet<&'a str>,
+    /// What names and fields in the file in hand are, where they stand.
+    told: Vec<(Span, Type)>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -101,44 +106,72 @@ struct Exports {
 
 /// Checks and lowers a file and, before it, the libraries that it uses.
 pub(crate) fn check(loaded: &Loaded, must_be_app: bool, report: Report) -> Result<Module, Report> {
-    let mut checker = Checker {
-        source: &loaded.whole,
-        start: 0,
-        libraries: HashMap::new(),
-        called: HashMap::new(),
-        report,
-        module: Module::default(),
-        types: HashMap::new(),
-        states: HashMap::new(),
-        settings: HashMap::new(),
-        functions: HashMap::new(),
-        procedures: HashMap::new(),
-        inputs: HashMap::new(),
-        unnamed: BTreeMap::new(),
-        record_depths: Vec::new(),
-        constant_numbers: HashMap::new(),
-        operations: 0,
-        lost: HashSet::new(),
-    };
-    let mut exports = Vec::new();
-    let (app, libraries) = loaded.units.split_last().expect("the file that is compiled is one");
-    for unit in libraries {
-        let before = checker.report.count();
-        exports.push(checker.check_library(unit, &exports));
-        // What uses a library that is not right would only stumble over what is missing in it.
-        if unit.is_broken || checker.report.count() > before {
-            return Err(checker.report);
-        }
-    }
-    if must_be_app && app.tree.is_library {
-        checker.is_a_library(&app.tree);
-        return Err(checker.report);
-    }
-    checker.check_app(app, &exports);
+    let mut checker = Checker::new(loaded, report);
+    checker.check_all(loaded, must_be_app);
     if checker.report.is_empty() { Ok(checker.module) } else { Err(checker.report) }
 }
 
+/// What the names and fields in a file are, as far as it is right: where each stands in its text, and its type.
+pub(crate) fn types(loaded: &Loaded, report: Report) -> Vec<(Span, String)> {
+    let mut checker = Checker::new(loaded, report);
+    checker.check_all(loaded, false);
+    let told = checker.told.iter().filter(|(_, kind)| !is_broken(kind));
+    let of_file = told.filter_map(|(span, kind)| {
+        let start = span.start.checked_sub(checker.start as u32)?;
+        Some((Span { start, end: span.end - checker.start as u32 }, checker.name_of(kind)))
+    });
+    of_file.collect()
+}
+
 impl<'a> Checker<'a> {
+    fn new(loaded: &'a Loaded, report: Report) -> Checker<'a> {
+        Checker {
+            source: &loaded.whole,
+            start: 0,
+            libraries: HashMap::new(),
+            called: HashMap::new(),
+            report,
+            module: Module::default(),
+            types: HashMap::new(),
+            states: HashMap::new(),
+            settings: HashMap::new(),
+            functions: HashMap::new(),
+            procedures: HashMap::new(),
+            inputs: HashMap::new(),
+            unnamed: BTreeMap::new(),
+            record_depths: Vec::new(),
+            constant_numbers: HashMap::new(),
+            operations: 0,
+            lost: HashSet::new(),
+            told: Vec::new(),
+        }
+    }
+
+    fn check_all(&mut self, loaded: &'a Loaded, must_be_app: bool) {
+        let mut exports = Vec::new();
+        let (app, libraries) = loaded.units.split_last().expect("the file that is compiled is one");
+        for unit in libraries {
+            let before = self.report.count();
+            exports.push(self.check_library(unit, &exports));
+            // What uses a library that is not right would only stumble over what is missing in it.
+            if unit.is_broken || self.report.count() > before {
+                return;
+            }
+        }
+        if must_be_app && app.tree.is_library {
+            return self.is_a_library(&app.tree);
+        }
+        self.told.clear();
+        self.check_app(app, &exports);
+    }
+
+    /// Remembers what a name is, for whoever asks.
+    fn tell(&mut self, span: Span, kind: &Type) {
+        if self.told.len() < TOLD_MAX {
+            self.told.push((span, kind.clone()));
+        }
+    }
+
     fn check_app(&mut self, unit: &'a Unit, exports: &[Exports]) {
         let file = &unit.tree;
         self.enter(unit, exports);
@@ -373,5 +406,14 @@ fn optional(kind: &Type) -> Type {
         Type::Optional(_) | Type::Broken => kind.clone(),
         Type::Nothing => Type::Nothing,
         _ => Type::Optional(Arc::new(kind.clone())),
+    }
+}
+
+/// Whether a type, or what it holds, was reported.
+fn is_broken(kind: &Type) -> bool {
+    match kind {
+        Type::Broken => true,
+        Type::List(inner) | Type::Optional(inner) => is_broken(inner),
+        _ => false,
     }
 }

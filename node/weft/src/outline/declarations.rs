@@ -107,7 +107,7 @@ pub(super) fn read(source: &str) -> Outline {
     let tokens = Tokens::of(source);
     let words = tokens.words(source);
     let starts: Vec<usize> = (0..words.tokens.len()).filter(|at| begins(words, *at)).collect();
-    let mut outline = Outline { comment: first_comment(source, words.tokens), declarations: Vec::new() };
+    let mut outline = Outline { comment: first_comment(source, words.tokens), ..Outline::default() };
     for (number, start) in starts.iter().enumerate() {
         let end = starts.get(number + 1).copied().unwrap_or(words.tokens.len() - 1);
         outline.declarations.extend(declaration(words, *start, end));

@@ -99,7 +99,14 @@ impl Outline {
         let at = word_at(words, offset)?;
         let span = words.span(at);
         let hover = |code: String, comment: &str| Some(Hover { span, code, comment: comment.into() });
-        match self.found(words, at).first() {
+        let found = self.found(words, at);
+        // Of several fields of this name, or none, only the checker knows which is meant.
+        if found.len() != 1
+            && let Some(kind) = self.types.get(&span.start)
+        {
+            return hover(format!("{}: {kind}", words.text(at)), "");
+        }
+        match found.first() {
             Some(Found::Declaration(one)) => hover(one.signature.clone(), &one.comment),
             Some(Found::Member(of, member)) => hover(format!("{}.{}", of.name, member.text), &member.comment),
             Some(Found::Local(local)) => match &local.kind {

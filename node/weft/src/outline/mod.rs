@@ -16,6 +16,7 @@ mod tests;
 pub use lookup::{Completion, CompletionKind, Hover, OfLibrary};
 
 use crate::diagnostics::Span;
+use std::collections::BTreeMap;
 
 /// What a declaration is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,8 @@ pub struct Outline {
     pub comment: String,
     /// The declarations.
     pub declarations: Vec<Declaration>,
+    /// What the checker said, by where it begins.
+    types: BTreeMap<u32, String>,
 }
 
 impl Outline {
@@ -120,6 +123,24 @@ impl Outline {
         let mut outline = declarations::read(source);
         locals::read(source, &mut outline);
         outline
+    }
+
+    /// Takes over what the checker says that names and fields are: [`crate::types`].
+    pub fn learn(&mut self, types: Vec<(Span, String)>) {
+        let types: BTreeMap<u32, String> = types.into_iter().map(|(span, kind)| (span.start, kind)).collect();
+        for declaration in &mut self.declarations {
+            for local in &mut declaration.locals {
+                if let Some(kind) = types.get(&local.span.start) {
+                    local.kind = Some(kind.clone());
+                }
+            }
+            let answer = types.get(&declaration.name_span.start).filter(|_| declaration.kind.is_none());
+            if let (Declares::Function | Declares::View, Some(answer)) = (declaration.declares, answer) {
+                declaration.signature = format!("{} -> {answer}", declaration.signature);
+                declaration.kind = Some(answer.clone());
+            }
+        }
+        self.types = types;
     }
 
     /// The first declaration of this kind and name.

@@ -152,6 +152,37 @@ fn a_large_source_has_an_outline_in_time() {
     }
 }
 
+#[test]
+fn what_the_checker_knows_is_told() {
+    let source = "app a\nrecord R { id: int, at: time }\nrecord S { id: text }\nstate rows: list of R by id\n\
+                  state strings: list of S by id\n\
+                  view days = [{ day: g.key, last: max(r.at for r in g.rows) } for r in rows group by floor(r.at, 1 d) as g]\n\
+                  fn twice(n: int) = n * 2\n\
+                  view some = first(x for x in all_of() where x.id != \"\")\nfn all_of() = strings\n\
+                  on f() -> int {\n  let t = twice(2) + 1\n  let one = rows[1] else refuse \"none\"\n  \
+                  let wrong = 1 + \"a\"\n  one.at = now\n  return t\n}\n";
+    let mut outline = Outline::new(source);
+    outline.learn(crate::types(source, "a.weft", &mut |_| Err("none".into())));
+    let check = |mark: &str, inside: usize, expected: &str| {
+        let at = source.find(mark).unwrap_or_else(|| panic!("{mark} stands there")) + inside;
+        assert_eq!(
+            outline.hover(source, at).map_or("nothing".into(), |hover| hover.code),
+            expected,
+            "{mark}"
+        );
+    };
+    check("as g]", 3, "g: { key, rows }");
+    check("g.rows", 2, "rows: list of R");
+    check("for x in", 4, "x: S");
+    check("x.id", 2, "S.id: text");
+    check("let t", 4, "t: int");
+    check("return t", 7, "t: int");
+    check("let one", 4, "one: R");
+    check("let wrong", 4, "wrong: int");
+    check("twice(2)", 0, "fn twice(n: int) -> int");
+    check("view days", 5, "view days -> list of { day, last }");
+}
+
 proptest! {
     #[test]
     fn any_text_has_an_outline(source in "([ -~\n]|app a\n|on f\\(|let |for x in |\\{|é){0,60}", at in 0usize..100) {

@@ -74,6 +74,13 @@ fn library(
     Some((path, text, word))
 }
 
+/// What a source declares, with the types that the checker finds as far as it is right.
+fn outline(source: &str, libraries: &mut weft::Loader<'_>) -> Outline {
+    let mut outline = Outline::new(source);
+    outline.learn(weft::types(source, "", libraries));
+    outline
+}
+
 /// What the word at a position is.
 pub fn hover(source: &str, at: Position, libraries: &mut weft::Loader<'_>) -> Option<Hover> {
     let (code, comment, span) = match library(source, at, libraries) {
@@ -83,7 +90,7 @@ pub fn hover(source: &str, at: Position, libraries: &mut weft::Loader<'_>) -> Op
             (found.signature.clone(), found.comment.clone(), word.span)
         }
         None => {
-            let hover = Outline::new(source).hover(source, offset(source, at))?;
+            let hover = outline(source, libraries).hover(source, offset(source, at))?;
             (hover.code, hover.comment, hover.span)
         }
     };
@@ -121,7 +128,7 @@ pub fn definitions(
 pub fn completions(source: &str, at: Position, libraries: &mut weft::Loader<'_>) -> Vec<CompletionItem> {
     let found = match library(source, at, libraries) {
         Some((_, text, _)) => Outline::new(&text).export_completions(),
-        None => Outline::new(source).completions(source, offset(source, at)),
+        None => outline(source, libraries).completions(source, offset(source, at)),
     };
     found.into_iter().map(completion).collect()
 }
