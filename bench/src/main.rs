@@ -31,6 +31,17 @@ struct Arguments {
     /// Tiny sizes: answers are checked, nothing is judged.
     #[arg(long)]
     short: bool,
+    /// The judged size alone, without growth.
+    #[arg(long, conflicts_with = "short")]
+    once: bool,
+}
+
+/// Which sizes are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Short,
+    Once,
+    Whole,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -104,8 +115,13 @@ fn run(arguments: &Arguments) -> Result<bool, BenchError> {
     if !arguments.json {
         writeln!(output, "{}\n", report::heading(&provenance))?;
     }
+    let extent = match (arguments.short, arguments.once) {
+        (true, _) => Extent::Short,
+        (_, true) => Extent::Once,
+        _ => Extent::Whole,
+    };
     let mut all = true;
-    language::run(&arguments.names, arguments.short, &mut |declared, measured| {
+    language::run(&arguments.names, extent, &mut |declared, measured| {
         all &= measured.is_ok();
         match (measured, arguments.json) {
             (Ok(figure), true) => writeln!(output, "{}", figure.json(&provenance))?,

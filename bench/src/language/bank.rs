@@ -53,7 +53,9 @@ impl Model {
 
     fn transfers(&mut self, accounts: &[usize], most: u64, random: &mut Random) -> Vec<(Transfer, i64)> {
         let transfer = |account: &usize| {
-            let delta = random.below(2 * most) as i64 - most as i64;
+            // Never 0: a row that stays what it was is none that changed.
+            let amount = 1 + random.below(most) as i64;
+            let delta = if random.next() & 1 == 0 { amount } else { -amount };
             self.balances[*account] += delta;
             (Transfer { account: *account, delta }, self.balances[*account])
         };

@@ -1,9 +1,9 @@
 //! `compile_1000`: checking and compiling an app of 1,000 lines.
 
 use super::{settings, sizes};
-use crate::BenchError;
 use crate::figure::{Bar, Better, Declared, Figure};
 use crate::pairs::{Contender, repeat};
+use crate::{BenchError, Extent};
 use serde_json::json;
 
 /// What the generated app is made of, over and over: a record with its cases, handlers, helpers, views and test.
@@ -19,13 +19,13 @@ pub const COMPILE_1000: Declared = Declared {
     bars: &[Bar { of: "ours", against: None, limit: 20.0 }],
 };
 
-pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
+pub fn measure(declared: Declared, extent: Extent) -> Result<Figure, BenchError> {
     let contenders = |lines: usize| -> Result<Vec<Box<dyn Contender>>, BenchError> {
         Ok(vec![Box::new(Compilation::new(lines))])
     };
     let settings =
         settings(&[("bytes", json!(source(1_000).len())), ("doors", json!(doors_of(&source(1_000))?))]);
-    let sizes = sizes(short, 100, 1_000, &[100, 10_000]);
+    let sizes = sizes(extent, 100, 1_000, &[100, 10_000]);
     super::measure(declared, &sizes, |lines| format!("{lines} lines"), contenders, settings)
 }
 

@@ -8,9 +8,9 @@ mod sqlite;
 mod transfers;
 mod views;
 
-use crate::BenchError;
 use crate::figure::{Declared, Figure, Series};
 use crate::pairs::{self, Contender, Length};
+use crate::{BenchError, Extent};
 use engine::{App, Context, Event};
 use sealing::NodeId;
 use serde_json::{Map, Value};
@@ -47,10 +47,11 @@ fn measure(
 }
 
 /// The judged size and others around it, or a tiny one.
-fn sizes(short: bool, tiny: usize, judged: usize, growth: &[usize]) -> Vec<Size> {
-    if short {
+fn sizes(extent: Extent, tiny: usize, judged: usize, growth: &[usize]) -> Vec<Size> {
+    if extent == Extent::Short {
         return vec![Size { units: tiny, length: Length::Short }];
     }
+    let growth = if extent == Extent::Once { &[] } else { growth };
     let growth = growth.iter().map(|units| Size { units: *units, length: Length::Growth });
     [Size { units: judged, length: Length::Judged }].into_iter().chain(growth).collect()
 }
@@ -58,7 +59,7 @@ fn sizes(short: bool, tiny: usize, judged: usize, growth: &[usize]) -> Vec<Size>
 /// Takes what came of a figure.
 type Show<'s> = &'s mut dyn FnMut(&Declared, Result<Figure, BenchError>) -> Result<(), BenchError>;
 
-type Measure = fn(Declared, bool) -> Result<Figure, BenchError>;
+type Measure = fn(Declared, Extent) -> Result<Figure, BenchError>;
 
 const FIGURES: &[(Declared, Measure)] = &[
     (search::BFS_EVENT, search::measure),
@@ -74,7 +75,7 @@ const FIGURES: &[(Declared, Measure)] = &[
 ];
 
 /// Measures the named figures, or all, in the order of the table. One that fails is shown as failed, and the rest go on.
-pub fn run(names: &[String], short: bool, show: Show<'_>) -> Result<(), BenchError> {
+pub fn run(names: &[String], extent: Extent, show: Show<'_>) -> Result<(), BenchError> {
     if let Some(name) = names.iter().find(|name| FIGURES.iter().all(|(declared, _)| declared.name != **name))
     {
         let there: Vec<&str> = FIGURES.iter().map(|(declared, _)| declared.name).collect();
@@ -82,7 +83,7 @@ pub fn run(names: &[String], short: bool, show: Show<'_>) -> Result<(), BenchErr
     }
     for (declared, measure) in FIGURES {
         if names.is_empty() || names.iter().any(|name| name == declared.name) {
-            show(declared, measure(*declared, short))?;
+            show(declared, measure(*declared, extent))?;
         }
     }
     Ok(())

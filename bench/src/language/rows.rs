@@ -2,11 +2,11 @@
 //! this binary again.
 
 use super::{app, input, settings, sizes};
-use crate::BenchError;
 use crate::data::{Random, SEED};
 use crate::figure::{Bar, Better, Declared, Figure};
 use crate::machine::resident_bytes;
 use crate::pairs::Contender;
+use crate::{BenchError, Extent};
 use engine::App;
 use serde_json::json;
 use std::io::Write;
@@ -48,13 +48,13 @@ pub const ROW_BYTES: Declared = Declared {
     ],
 };
 
-pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
+pub fn measure(declared: Declared, extent: Extent) -> Result<Figure, BenchError> {
     let contenders = |rows: usize| -> Result<Vec<Box<dyn Contender>>, BenchError> {
         let names = ["dense", "dense_refilled", "random", "random_refilled"];
         Ok(names.into_iter().map(|keys| Box::new(Rows { keys, rows }) as Box<dyn Contender>).collect())
     };
     let settings = settings(&[("seed", json!(SEED)), ("rows_an_event", json!(BATCH))]);
-    let sizes = sizes(short, 2_000, 1_000_000, &[100_000]);
+    let sizes = sizes(extent, 2_000, 1_000_000, &[100_000]);
     super::measure(declared, &sizes, |rows| format!("{rows} rows"), contenders, settings)
 }
 

@@ -1,11 +1,11 @@
 //! `bfs_event`, `bfs_view`: breadth-first search in one event or view.
 
 use super::{app, input, settings, sizes};
-use crate::BenchError;
 use crate::data::{Random, SEED};
 use crate::figure::{Bar, Better, Declared, Figure};
 use crate::machine::said_by;
 use crate::pairs::{Contender, repeat};
+use crate::{BenchError, Extent};
 use engine::{App, Snapshot};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
@@ -33,7 +33,7 @@ struct Graph {
     distance: u32,
 }
 
-pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
+pub fn measure(declared: Declared, extent: Extent) -> Result<Figure, BenchError> {
     let contenders = |nodes: usize| -> Result<Vec<Box<dyn Contender>>, BenchError> {
         let graph = Rc::new(Graph::new(nodes));
         let ours: Box<dyn Contender> = match declared.name {
@@ -49,7 +49,7 @@ pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
         ("edges_from_each", json!(EDGES_FROM_EACH)),
         ("python", json!(python)),
     ]);
-    super::measure(declared, &sizes(short, 200, 100_000, &[10_000]), named, contenders, settings)
+    super::measure(declared, &sizes(extent, 200, 100_000, &[10_000]), named, contenders, settings)
 }
 
 impl Graph {

@@ -2,10 +2,10 @@
 
 use super::bank::{self, BRANCHES, Model, START};
 use super::{settings, sizes, sqlite};
-use crate::BenchError;
 use crate::data::SEED;
 use crate::figure::{Bar, Better, Declared, Figure};
 use crate::pairs::Contender;
+use crate::{BenchError, Extent};
 use engine::{App, Snapshot};
 use rusqlite::Connection;
 use serde_json::json;
@@ -33,12 +33,12 @@ pub const TRANSFER_INDEXED: Declared = Declared {
     ..TRANSFER_256
 };
 
-pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
+pub fn measure(declared: Declared, extent: Extent) -> Result<Figure, BenchError> {
     let (our_indexes, indexes) = match declared.name {
         "transfer_indexed" => (" index balance", sqlite::INDEX_ON_BALANCE),
         _ => ("", ""),
     };
-    let count = if short { TRANSFERS_IN_SHORT } else { TRANSFERS };
+    let count = if extent == Extent::Short { TRANSFERS_IN_SHORT } else { TRANSFERS };
     let contenders = |accounts: usize| -> Result<Vec<Box<dyn Contender>>, BenchError> {
         let ours = Ours {
             app: bank::open(accounts, our_indexes)?,
@@ -61,7 +61,7 @@ pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
         ("sqlite_pragmas", json!(sqlite::PRAGMAS)),
         ("sqlite_options", json!(sqlite::options()?)),
     ]);
-    let sizes = sizes(short, 200, 100_000, &[10_000, 1_000_000]);
+    let sizes = sizes(extent, 200, 100_000, &[10_000, 1_000_000]);
     super::measure(declared, &sizes, |accounts| format!("{accounts} accounts"), contenders, settings)
 }
 

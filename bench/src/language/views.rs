@@ -2,10 +2,10 @@
 
 use super::bank::{self, BRANCHES, Model, START, branch_of};
 use super::{settings, sizes, sqlite};
-use crate::BenchError;
 use crate::data::{Random, SEED};
 use crate::figure::{Bar, Better, Declared, Figure};
 use crate::pairs::{Contender, repeat};
+use crate::{BenchError, Extent};
 use engine::Snapshot;
 use rusqlite::Connection;
 use serde_json::json;
@@ -39,7 +39,7 @@ struct Asked {
     calls: Vec<(Option<i64>, Vec<i64>)>,
 }
 
-pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
+pub fn measure(declared: Declared, extent: Extent) -> Result<Figure, BenchError> {
     let contenders = |accounts: usize| -> Result<Vec<Box<dyn Contender>>, BenchError> {
         let mut model = Model::new(accounts);
         let connection = sqlite::open_for_views(&mut model)?;
@@ -56,7 +56,7 @@ pub fn measure(declared: Declared, short: bool) -> Result<Figure, BenchError> {
         ("sqlite_pragmas", json!(sqlite::PRAGMAS)),
         ("sqlite_options", json!(sqlite::options()?)),
     ]);
-    let sizes = sizes(short, 200, 100_000, &[10_000, 1_000_000]);
+    let sizes = sizes(extent, 200, 100_000, &[10_000, 1_000_000]);
     super::measure(declared, &sizes, |accounts| format!("{accounts} accounts"), contenders, settings)
 }
 
