@@ -5,6 +5,8 @@ use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 /// Lines of each side that are compared: comparing costs the lines times those that differ.
 const LINES_MAX: usize = 2_000;
+/// Lines of what differs that are shown: a screen or two.
+const SHOWN_LINES_MAX: usize = 80;
 /// Lines that are the same and shown around one that differs.
 const CONTEXT_LINES: usize = 3;
 
@@ -56,6 +58,11 @@ fn between(left: &[String], right: &[String], context: usize) -> Vec<String> {
             lines.push(format!("{sign} {}", change.value()));
         }
     }
+    let more = lines.len().saturating_sub(SHOWN_LINES_MAX);
+    if more > 0 {
+        lines.truncate(SHOWN_LINES_MAX);
+        lines.push(format!("… and {more} more lines"));
+    }
     lines
 }
 
@@ -102,6 +109,8 @@ mod tests {
         assert_eq!(rows, Some(vec![r#"- {"a":1}"#.to_owned(), r#"+ {"a":3}"#.to_owned()]));
         assert_eq!((of_rows("1", "[]"), of_rows("[]", "null")), (None, None));
         let many = format!("[{}0]", "0,".repeat(LINES_MAX * 2));
-        assert_eq!(of_rows(&many, "[]").map(|rows| rows.len()), Some(LINES_MAX));
+        let rows = of_rows(&many, "[]").expect("both are lists");
+        assert_eq!(rows.len(), SHOWN_LINES_MAX + 1);
+        assert_eq!(rows[SHOWN_LINES_MAX], format!("… and {} more lines", LINES_MAX - SHOWN_LINES_MAX));
     }
 }
