@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{App, Applied, Context, Due, Event};
 use sealing::NodeId;
 use serde_json::{Value, json};
-use weft::module::{Door, Module};
+use weft::module::{Door, Module, Type};
 
 use super::difference;
 
@@ -26,7 +26,8 @@ const UNITS: [(&str, i64); 5] =
     [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// The commands, as help shows them.
-pub const COMMANDS: &str = "  post INPUT JSON            post to an input; without JSON an empty object
+pub const COMMANDS: &str =
+    "  post INPUT field=value…    post to an input; the fields may be a JSON object, too
   view NAME argument=value…  show a view; quote a value with spaces
   watch NAME argument=value… show a view now, and whenever it has changed
   set SETTING JSON           give a setting its value
@@ -142,10 +143,11 @@ impl Session {
     fn post(&mut self, rest: &str, context: &Context, said: &mut Said) -> Result<(), String> {
         let (name, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
         if name.is_empty() {
-            return Err("post what? post INPUT JSON".into());
+            return Err("post what? post INPUT field=value…".into());
         }
         self.all_set()?;
-        let event = Event::Input { name, arguments: body.trim().as_bytes(), by: BY };
+        let body = self.body(name, body.trim())?;
+        let event = Event::Input { name, arguments: body.as_bytes(), by: BY };
         let applied = self.app.event(event, context).map_err(|why| why.to_string())?;
         let answer = applied.answer.as_deref();
         let people = answer.map_or_else(|| "done".to_owned(), str::to_owned);
@@ -156,6 +158,26 @@ impl Session {
         said.line(people, programs);
         self.arrive(applied, context, said)?;
         self.show_changes(said)
+    }
+
+    /// A post's fields as JSON, also where they were typed as `player="ann b" points=3`.
+    fn body(&self, input: &str, typed: &str) -> Result<String, String> {
+        if !typed.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return Ok(typed.to_owned());
+        }
+        let door = self.app.module().inputs.iter().find(|door| door.name == input);
+        let fields = door.map_or(&[][..], |door| &door.fields);
+        let (_, given) = asked(&format!("{input} {typed}"))?;
+        let given = given.into_iter().map(|(name, value)| {
+            let field = fields.iter().find(|field| field.name == name);
+            let is_text = field.is_none_or(|field| is_written_as_text(&field.kind));
+            let is_none =
+                value == "null" && matches!(field.map(|field| &field.kind), Some(Type::Optional(_)));
+            let value = if is_text && !is_none { Value::from(value).to_string() } else { value };
+            format!("{}:{value}", Value::from(name))
+        });
+        let given: Vec<String> = given.collect();
+        Ok(format!("{{{}}}", given.join(",")))
     }
 
     /// As a node does, which does not start an app without them.
@@ -371,6 +393,15 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
+/// Whether JSON has a text for values of a type.
+fn is_written_as_text(kind: &Type) -> bool {
+    match kind {
+        Type::Optional(inner) => is_written_as_text(inner),
+        Type::Text | Type::Bytes | Type::Node | Type::Endpoint | Type::Enum(_) => true,
+        _ => false,
+    }
+}
+
 /// A view and its arguments: `top n=3 player="ann b"`.
 fn asked(rest: &str) -> Result<(String, Vec<(String, String)>), String> {
     let mut words = words(rest).into_iter();
@@ -472,6 +503,12 @@ view all_heard = heard
             r#"{"player":"ann b","points":3}"#,
             r#"{"view":"of","value":{"player":"ann b","points":3}}"#,
         );
+        check(
+            session,
+            "post add player=\"ann b\" points=1",
+            "4\ntotal: 4",
+            "{\"posted\":\"add\",\"answer\":4}\n{\"watched\":\"total\",\"value\":4}",
+        );
         check(session, "view of player=ben", "null", r#"{"view":"of","value":null}"#);
         check(
             session,
@@ -482,14 +519,14 @@ view all_heard = heard
         check(
             session,
             r#"  post  add  {"player":"eve","points":1}  "#,
-            "1\ntotal: 4",
-            "{\"posted\":\"add\",\"answer\":1}\n{\"watched\":\"total\",\"value\":4}",
+            "1\ntotal: 5",
+            "{\"posted\":\"add\",\"answer\":1}\n{\"watched\":\"total\",\"value\":5}",
         );
         check(
             session,
             "view all_heard",
-            r#"["ann b","eve: not eve"]"#,
-            r#"{"view":"all_heard","value":["ann b","eve: not eve"]}"#,
+            r#"["ann b","ann b","eve: not eve"]"#,
+            r#"{"view":"all_heard","value":["ann b","ann b","eve: not eve"]}"#,
         );
         check(
             session,
@@ -585,6 +622,9 @@ view count_of_ticks = ticks
             ("post", "post what?"),
             ("post sing", "app `scores` has no input `sing`"),
             ("post add {", "expected"),
+            ("post add ann", "\"ann\" is no argument"),
+            ("post add player=ann points=many", "expected"),
+            ("post add player=ann points=1 more=1", "more"),
             ("post add []", "expected"),
             ("view", "which view?"),
             ("view sing", "app `scores` has no view `sing`"),
