@@ -303,7 +303,7 @@ mod tests {
         );
         check(
             "app check a.weft b.weft --deny-warnings",
-            r#"App(Check { files: Files { files: ["a.weft", "b.weft"], json: false }, deny_warnings: true })"#,
+            r#"App(Check { files: Files { files: ["a.weft", "b.weft"], json: false }, deny_warnings: true, queries: false })"#,
         );
         check(
             "app fmt --check --json a.weft",

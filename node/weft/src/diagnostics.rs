@@ -102,6 +102,7 @@ codes! {
     W0102 NeverRun "a statement that never runs",
     W0103 Unused "something that is declared and never used",
     W0104 AlwaysSame "a condition that is always the same, or a range with nothing in it",
+    W0105 ScanInScan "a list is run over whole for each row of another",
 }
 
 /// How bad a diagnostic is: an app with errors does not run, one with warnings does.

@@ -83,9 +83,8 @@ pub fn types(source: &str, file: &str, loader: &mut Loader<'_>) -> Vec<(Span, St
     check::types(&loaded, report)
 }
 
-/// What is likely not meant in an app that compiles; nothing of one that does not. `file` is the name that
-/// diagnostics show.
-pub fn warnings(source: &str, file: &str) -> Diagnostics {
+/// What is likely not meant in an app, given what compiling its source gave. `file` is the name that diagnostics show.
+pub fn warnings(module: &Module, source: &str, file: &str) -> Diagnostics {
     let mut report = Report::default();
     if source.len() > SOURCE_BYTES_MAX {
         return report.finish("", file);
@@ -94,6 +93,6 @@ pub fn warnings(source: &str, file: &str) -> Diagnostics {
     if !report.is_empty() {
         return Report::default().finish(source, file);
     }
-    warnings::find(source, &tree, &mut report);
+    warnings::find(module, source, &tree, &mut report);
     report.finish(source, file)
 }

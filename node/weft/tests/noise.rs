@@ -81,6 +81,52 @@ fn what_is_deep_or_long_is_an_error_or_compiles() {
         "app a\n".repeat(1 << 17),
         "a".repeat((1 << 20) + 1),
     ];
+    // What is reported and skipped: nothing may look back or ahead further than it skips.
+    for line in [
+        "x = = 1; ",
+        "while (",
+        "while (x) ",
+        "while (x) { ",
+        "/*\n",
+        "'",
+        "“a",
+        "`a\n",
+        "! ",
+        "&& ",
+        "f(n: ",
+        "= ",
+        "??\n",
+        "let x = (\n",
+        "let mut ",
+        "for (let ",
+        "on f() {\n",
+        "if x {\n}\n",
+        "{ \"a\": ",
+        "0x ",
+        "1e9",
+        "5 minutes ",
+        "größe ",
+        "\u{a0}",
+        "# \n",
+        "not in ",
+        "x is not none ",
+        "Stage.a ",
+        "Row(",
+        "int x = 1\n",
+        "remove a from b\n",
+        "enum E { a b",
+        "record R {\n a: int\n",
+        "else { refuse ",
+        "} elif ",
+        "\n}",
+        "a-b-c ",
+        "return ",
+    ] {
+        let many = (1 << 16) / line.len();
+        sources.push(format!("app a\n{}", line.repeat(many)));
+        sources.push(format!("app a\nstate n: int = 0\non f() {{\n  {}", line.repeat(many)));
+        sources.push(format!("app a\nview v = {}", line.repeat(many)));
+    }
     sources.push(chain("app a\nrecord R0 { x: int }\n", 5_000, |n| {
         format!("record R{} {{ x: R{n} }}\n", n + 1)
     }));

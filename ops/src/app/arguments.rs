@@ -12,6 +12,7 @@ With --json one object a line for each diagnostic: {\"code\":\"W0011\",\"severit
 \"column\":…,\"end_line\":…,\"end_column\":…,\"message\":…,\"why\":[…],\"help\":…}. Lines and columns count from 1, columns in \
 characters; the end is behind the last character. `why` may be empty and `help` null. A file that cannot be read is \
 {\"error\":WHY}.
+With --queries also one for each loop over rows: {\"query\":LIST,\"file\":…,\"line\":…,\"in\":FUNCTION,\"by\":HOW,\"scan\":false}.
 Warnings tell what is right and likely not meant. They are shown, and are no failure without --deny-warnings.
 
 Exit codes: 0 all files are right; 1 something is wrong with one, or it cannot be read; 2 the command line is wrong.";
@@ -62,6 +63,9 @@ pub enum AppCommand {
         /// Fail where there are warnings, too
         #[arg(long)]
         deny_warnings: bool,
+        /// Show how each query finds its rows, too
+        #[arg(long)]
+        queries: bool,
     },
     /// Lay files out: two spaces, 100 columns, no alignment
     #[command(visible_alias = "format", after_help = FORMAT_HELP)]

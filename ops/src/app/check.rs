@@ -4,24 +4,34 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weft::Diagnostics;
+use weft::module::Plan;
+use weft::{Diagnostics, Module};
 
 use super::position::Lines;
 use crate::output::{Output, in_words};
+
+/// What is wanted beside the errors.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Warnings are a failure.
+    pub deny_warnings: bool,
+    /// How each query finds its rows is shown.
+    pub queries: bool,
+}
 
 /// Checks each file. Warnings are shown, and are a failure only where they are denied.
 ///
 /// # Errors
 /// Nobody reads any more.
-pub fn run(files: &[PathBuf], deny_warnings: bool, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn run(files: &[PathBuf], wanted: &Wanted, output: &mut Output) -> anyhow::Result<ExitCode> {
     let mut right = true;
     for file in files {
-        right &= check(file, deny_warnings, output)?;
+        right &= check(file, wanted, output)?;
     }
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn check(file: &Path, deny_warnings: bool, output: &mut Output) -> anyhow::Result<bool> {
+fn check(file: &Path, wanted: &Wanted, output: &mut Output) -> anyhow::Result<bool> {
     let source = match super::read(file) {
         Ok(source) => source,
         Err(error) => {
@@ -30,19 +40,43 @@ fn check(file: &Path, deny_warnings: bool, output: &mut Output) -> anyhow::Resul
         }
     };
     let name = file.display().to_string();
-    let Err(wrong) = weft::check_with(&source, &name, &mut node::libraries::beside(file)) else {
-        let warnings = weft::warnings(&source, &name);
-        if !warnings.is_empty() {
-            show(&warnings, output)?;
-            return Ok(!deny_warnings);
+    let module = match weft::check_with(&source, &name, &mut node::libraries::beside(file)) {
+        Ok(module) => module,
+        Err(wrong) => {
+            show(&wrong, output)?;
+            return Ok(false);
         }
-        if !output.is_json() {
-            output.say(|| format!("{name}: nothing is wrong"), || Value::Null)?;
-        }
-        return Ok(true);
     };
-    show(&wrong, output)?;
-    Ok(false)
+    let warnings = weft::warnings(&module, &source, &name);
+    if !warnings.is_empty() {
+        show(&warnings, output)?;
+    } else if !output.is_json() {
+        output.say(|| format!("{name}: nothing is wrong"), || Value::Null)?;
+    }
+    if wanted.queries {
+        show_queries(&module, &name, output)?;
+    }
+    Ok(warnings.is_empty() || !wanted.deny_warnings)
+}
+
+/// Shows how each loop over rows of the state finds them, in the order of the source.
+fn show_queries(module: &Module, file: &str, output: &mut Output) -> anyhow::Result<()> {
+    // Not those over a function's own lists, which may stand in a library.
+    let is_state = |plan: &&Plan| module.lists.iter().any(|list| list.name == plan.list);
+    let mut plans: Vec<&Plan> = module.plans.iter().filter(is_state).collect();
+    plans.sort_by_key(|plan| (plan.line, plan.span));
+    for plan in plans {
+        output.say(
+            || format!("{file}:{}: {} in `{}`: {}", plan.line, plan.list, plan.function, plan.how),
+            || {
+                json!({
+                    "query": plan.list, "file": file, "line": plan.line, "in": plan.function, "by": plan.how,
+                    "scan": plan.scan,
+                })
+            },
+        )?;
+    }
+    Ok(())
 }
 
 /// Shows diagnostics: to people as a text, to programs one object each.

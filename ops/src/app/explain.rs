@@ -41,7 +41,8 @@ fn shown(page: &Page) -> String {
     let indented = |source: &str| source.lines().map(|line| format!("    {line}\n")).collect::<String>();
     // The very diagnostic that the wrong source gives.
     let said = weft::check_with(page.wrong, "wrong.weft", &mut |_| Err("there is no such file".into()));
-    let said = said.map_or_else(|said| said, |_| weft::warnings(page.wrong, "wrong.weft")).to_string();
+    let said =
+        said.map_or_else(|said| said, |module| weft::warnings(&module, page.wrong, "wrong.weft")).to_string();
     let said = said.split("\n\n").next().unwrap_or_default();
     format!(
         "{}: {}\n\n{}\n\nThis is wrong:\n\n{}\nIt says:\n\n{}\nThis is right:\n\n{}",

@@ -31,7 +31,9 @@ use crate::output::Output;
 /// Why it was not done.
 pub fn run(command: AppCommand, output: &mut Output) -> anyhow::Result<ExitCode> {
     match command {
-        AppCommand::Check { files, deny_warnings } => check::run(&files.files, deny_warnings, output),
+        AppCommand::Check { files, deny_warnings, queries } => {
+            check::run(&files.files, &check::Wanted { deny_warnings, queries }, output)
+        }
         AppCommand::Fmt { files, check } => format::run(&files.files, check, output),
         AppCommand::Explain { code, .. } => explain::run(code.as_deref(), output),
         AppCommand::New { name, dir, .. } => begin::run(&name, &dir, output),

@@ -1,7 +1,7 @@
 //! What is likely not meant in an app that compiles: names that nobody uses, statements that never run, conditions that
 //! are always the same.
 //!
-//! Must not know how the app runs. Looks at the tree alone, and says nothing where it is not sure: a warning that is
+//! Must not know how the app runs. Looks at the tree and at how queries find their rows, and says nothing where it is not sure: a warning that is
 //! none teaches people to read over all of them.
 //!
 //! `used` gathers the names that a file uses; here they are compared with those that it declares.
@@ -9,6 +9,7 @@
 mod used;
 
 use crate::diagnostics::{Code, Diagnostic, Report, Span};
+use crate::module::Module;
 use crate::syntax::tree::{
     Binary, Block, Exit, Expression, ExpressionKind, File, FunctionBody, HandlerKind, LetValue, Otherwise,
     Query, Statement, StatementKind, Word,
@@ -17,9 +18,10 @@ use crate::syntax::walk;
 use used::Used;
 
 /// Reports all warnings of a file.
-pub(crate) fn find(source: &str, file: &File, report: &mut Report) {
+pub(crate) fn find(module: &Module, source: &str, file: &File, report: &mut Report) {
     let used = Used::of(file);
     unused_declarations(file, &used, report);
+    scans_in_scans(module, report);
     let mut body = |block: &Block| {
         unread_locals(block, report);
         never_run(block, report);
@@ -92,6 +94,21 @@ fn unused_declarations(file: &File, used: &Used<'_>, report: &mut Report) {
     }
     for output in file.outputs.iter().filter(|one| !used.sent.contains(one.name.text.as_str())) {
         unused(&output.name, "the output", "nothing sends it");
+    }
+}
+
+fn scans_in_scans(module: &Module, report: &mut Report) {
+    for plan in module.plans.iter().filter(|plan| plan.in_scan) {
+        let list = &plan.list;
+        let message = format!("all of `{list}` is run over again for each row of another list");
+        report.push(
+            Diagnostic::new(Code::ScanInScan, plan.span, message)
+                .label("a scan in a scan")
+                .note("a thousand rows of each cost a million steps, and what an event may cost is bounded")
+                .help(format!(
+                    "fix a key of `{list}` by `==` in the `where`, or the field of an index: `state {list}: … index field`"
+                )),
+        );
     }
 }
 

@@ -25,7 +25,7 @@ fn offset(source: &str, position: Position) -> usize {
 /// at the first `use`.
 pub fn diagnostics(source: &str, name: &str, libraries: &mut weft::Loader<'_>) -> Vec<Diagnostic> {
     let found = weft::check_with(source, name, libraries)
-        .map_or_else(|wrong| wrong, |_| weft::warnings(source, name));
+        .map_or_else(|wrong| wrong, |module| weft::warnings(&module, source, name));
     let lines = Lines::new(source);
     let outline = Outline::new(source);
     let first_use = outline.declarations.iter().find(|one| one.declares == Declares::Use);
