@@ -94,6 +94,20 @@ impl App {
         self.shown(&send.arguments, &output.fields)
     }
 
+    /// What a node sends that sends this input these fields, a JSON object, from its app `app`.
+    ///
+    /// # Errors
+    /// There is no such input for sends of that app, or the fields are not of its shape.
+    pub fn encoded(&self, input: &str, app: &str, fields: &[u8]) -> Result<Vec<u8>, EventError> {
+        let module = &*self.module;
+        let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
+        let door = find(&module.from_inputs, input).filter(is_of).ok_or_else(|| no_input(module, input))?;
+        let values = json::read_fields(fields, &door.fields, module, &mut Budget::new());
+        let values = values.map_err(event_error)?;
+        arguments::encode(&values, &door.fields, module, SEND_BYTES_MAX)
+            .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })
+    }
+
     /// Encoded arguments as JSON.
     fn shown(&self, arguments: &[u8], fields: &[Field]) -> Option<String> {
         let mut budget = Budget::new();

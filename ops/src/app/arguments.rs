@@ -42,7 +42,7 @@ The app's state is in memory. What it sends to itself arrives at once; what it s
 carries, and goes nowhere. Of a watched list the rows that went (-) and came (+) are shown. What fails is said, and the \
 next command is read.
 
-With --json one object a line: first {{\"ready\":APP,\"node\":…}}, then {{\"posted\":INPUT,\"answer\":…}}, \
+With --json one object a line: first {{\"ready\":APP,\"node\":…}}, then {{\"posted\":INPUT,\"answer\":…}}, {{\"received\":INPUT,\"answer\":…}}, {{\"node\":…}}, \
 {{\"view\":NAME,\"value\":…}}, {{\"watched\":NAME,\"value\":…}}, {{\"sent\":NAME,\"to\":…,\"app\":…,\"arguments\":…}}, \
 {{\"fired\":TIMER,\"arguments\":…,\"at\":MILLISECONDS}}, {{\"fired\":\"every 1 h\",\"times\":…,\"at\":MILLISECONDS}}, \
 {{\"set\":NAME}}, {{\"advanced\":MILLISECONDS}}, {{\"failed\":WHY}}, {{\"names\":[…]}}, {{\"help\":…}}, {{\"quit\":true}}, \

@@ -28,15 +28,17 @@ const UNITS: [(&str, i64); 5] =
 /// The commands, as help shows them.
 pub const COMMANDS: &str =
     "  post INPUT field=value…    post to an input; the fields may be a JSON object, too
+  from NODE INPUT field=value…  the same, as if that node had sent it
   view NAME argument=value…  show a view; quote a value with spaces
   watch NAME argument=value… show a view now, and whenever it has changed
   set SETTING JSON           give a setting its value
   advance TIME               move the clock on, as by 15 min; timers fire
   inputs, views, settings    what there is, with types
+  me                         this app's node
   help                       this list
   quit                       stop; nothing is kept";
 
-const WORDS: &str = "post, view, watch, set, advance, inputs, views, settings, help, quit";
+const WORDS: &str = "post, from, view, watch, set, advance, inputs, views, settings, me, help, quit";
 
 /// What a command says, in both forms.
 #[derive(Debug, PartialEq)]
@@ -113,6 +115,7 @@ impl Session {
         match word {
             "" => {}
             "post" => self.post(rest, &context, &mut said)?,
+            "from" => self.from(rest, &context, &mut said)?,
             "view" => {
                 let (name, query) = asked(rest)?;
                 let value = self.view(&name, &query)?;
@@ -127,7 +130,15 @@ impl Session {
                 self.fire_upto(clock, &context, &mut said)?;
                 said.line(format!("it is {rest} later"), json!({ "advanced": time }));
             }
-            "inputs" => doors(&self.app.module().inputs, self.app.module(), &mut said),
+            "me" => said.line(self.me.to_string(), json!({ "node": self.me.to_string() })),
+            "inputs" => {
+                let module = self.app.module();
+                doors(&module.inputs, module, &mut said);
+                if !module.from_inputs.is_empty() {
+                    said.line("from other nodes:", json!({ "from": "other nodes" }));
+                    doors(&module.from_inputs, module, &mut said);
+                }
+            }
             "views" => doors(&self.app.module().views, self.app.module(), &mut said),
             "settings" => self.settings(&mut said),
             "help" => said.line(COMMANDS, json!({ "help": COMMANDS })),
@@ -148,10 +159,42 @@ impl Session {
         self.all_set()?;
         let body = self.body(name, body.trim())?;
         let event = Event::Input { name, arguments: body.as_bytes(), by: BY };
+        self.happens(event, json!({ "posted": name }), context, said)
+    }
+
+    /// Something arrives as if another node had sent it.
+    fn from(&mut self, rest: &str, context: &Context, said: &mut Said) -> Result<(), String> {
+        let (node, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let rest = rest.trim();
+        let (name, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+        if name.is_empty() {
+            return Err("what arrives from whom? from NODE INPUT field=value…".into());
+        }
+        let peer = node.parse::<NodeId>().map_err(|why| why.to_string())?;
+        self.all_set()?;
+        let module = self.app.module();
+        let door = module.from_inputs.iter().find(|door| door.name == name);
+        let app = door.and_then(|door| door.of.as_ref()).unwrap_or(&module.name).clone();
+        let body = self.body(name, body.trim())?;
+        let arguments = self
+            .app
+            .encoded(name, &app, body.as_bytes())
+            .map_err(|why| format!("from another node: {why}"))?;
+        let event = Event::From { name, arguments: &arguments, peer, app: &app };
+        self.happens(event, json!({ "received": name }), context, said)
+    }
+
+    /// Something happens, and what comes of it is said.
+    fn happens(
+        &mut self,
+        event: Event<'_>,
+        mut programs: Value,
+        context: &Context,
+        said: &mut Said,
+    ) -> Result<(), String> {
         let applied = self.app.event(event, context).map_err(|why| why.to_string())?;
         let answer = applied.answer.as_deref();
         let people = answer.map_or_else(|| "done".to_owned(), str::to_owned);
-        let mut programs = json!({ "posted": name });
         if let Some(answer) = answer {
             programs["answer"] = parsed(answer);
         }
@@ -165,7 +208,9 @@ impl Session {
         if !typed.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             return Ok(typed.to_owned());
         }
-        let door = self.app.module().inputs.iter().find(|door| door.name == input);
+        let module = self.app.module();
+        let mut inputs = module.inputs.iter().chain(&module.from_inputs);
+        let door = inputs.find(|door| door.name == input);
         let fields = door.map_or(&[][..], |door| &door.fields);
         let (_, given) = asked(&format!("{input} {typed}"))?;
         let given = given.into_iter().map(|(name, value)| {
@@ -531,8 +576,8 @@ view all_heard = heard
         check(
             session,
             "inputs",
-            "add(player: text, points: int) -> int\nturn()\ntell(to: node)",
-            r#"{"names":["add","turn","tell"]}"#,
+            "add(player: text, points: int) -> int\nturn()\ntell(to: node)\nfrom other nodes:\nnote(player: text)\nloop()",
+            "{\"names\":[\"add\",\"turn\",\"tell\"]}\n{\"from\":\"other nodes\"}\n{\"names\":[\"note\",\"loop\"]}",
         );
         check(session, "settings", "there are none", r#"{"names":[]}"#);
         check(session, "", "", "");
@@ -553,6 +598,30 @@ view all_heard = heard
         );
         let why = "error: the app sent more than 1000 times to itself; the rest is dropped";
         check(&mut session, "post turn", why, why);
+    }
+
+    #[test]
+    fn another_node_sends_by_hand() {
+        let mut session = session();
+        let me = session.me.to_string();
+        check(&mut session, "me", &me, &format!("{{\"node\":\"{me}\"}}"));
+        let other = Identity::from_seed(&[2; 64]).id();
+        check(&mut session, &format!("from {other} note player=ben"), "done", r#"{"received":"note"}"#);
+        check(&mut session, "view all_heard", r#"["ben"]"#, r#"{"view":"all_heard","value":["ben"]}"#);
+        let why = "error: not eve";
+        check(&mut session, &format!("from {other} note player=eve"), why, why);
+        let sent = |programs: bool| match programs {
+            false => format!("sent loop {{}} to scores of {other}"),
+            true => format!("{{\"sent\":\"loop\",\"to\":\"{other}\",\"app\":\"scores\",\"arguments\":{{}}}}"),
+        };
+        check(
+            &mut session,
+            &format!("from {other} loop"),
+            &format!("done\n{}", sent(false)),
+            &format!("{{\"received\":\"loop\"}}\n{}", sent(true)),
+        );
+        let why = "error: from another node: app `scores` has no input `add`";
+        check(&mut session, &format!("from {other} add player=ben"), why, why);
     }
 
     #[test]
@@ -620,6 +689,8 @@ view count_of_ticks = ticks
         for (command, says) in [
             ("sing", "\"sing\" is no command; commands: post"),
             ("post", "post what?"),
+            ("from", "from whom?"),
+            ("from ann note", "node"),
             ("post sing", "app `scores` has no input `sing`"),
             ("post add {", "expected"),
             ("post add ann", "\"ann\" is no argument"),
