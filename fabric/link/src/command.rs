@@ -41,6 +41,17 @@ pub struct Record {
     pub payload: Arc<[u8]>,
 }
 
+/// What is worth something now or never: it is sent once, to a peer that is there, or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transient {
+    /// Name of the app that sends: at most [`crate::limits::APP_NAME_BYTES_MAX`] bytes.
+    pub from_app: String,
+    /// Name of the app that receives: at most [`crate::limits::APP_NAME_BYTES_MAX`] bytes.
+    pub to_app: String,
+    /// Its bytes: at most [`crate::limits::TRANSIENT_BYTES_MAX`].
+    pub payload: Arc<[u8]>,
+}
+
 /// A node that this one exchanges records with.
 #[derive(Clone, Debug)]
 pub struct Peer {
@@ -125,6 +136,13 @@ pub enum Command {
         /// What.
         record: Record,
     },
+    /// Something of ours that is worth something now or never.
+    Transient {
+        /// To whom.
+        peer: NodeId,
+        /// What.
+        transient: Transient,
+    },
     /// Everything up to a number has its outcome here.
     Stored {
         /// Whose stream.
@@ -183,6 +201,7 @@ impl Command {
         match self {
             Command::Declare { peer, .. }
             | Command::Send { peer, .. }
+            | Command::Transient { peer, .. }
             | Command::Stored { peer, .. }
             | Command::Waiting { peer, .. }
             | Command::Forked { peer, .. }

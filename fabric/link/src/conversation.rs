@@ -3,17 +3,17 @@
 //! It belongs to one root and one pair of runs at a time and begins anew with another one. It must not know keys,
 //! addresses or how a session came to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sealing::{NodeId, Run};
 
-use crate::command::{Declaration, NotTaken, Record, StreamId};
+use crate::command::{Declaration, NotTaken, Record, StreamId, Transient};
 use crate::effect::Effect;
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
 use crate::incoming::{Delivery, Held, Incoming};
-use crate::limits::STREAMS_PER_PEER_MAX;
+use crate::limits::{APP_NAME_BYTES_MAX, STREAMS_PER_PEER_MAX, TRANSIENT_BYTES_MAX, TRANSIENTS_MAX};
 use crate::outgoing::Outgoing;
 use crate::recovery::{Content, Recovery};
 
@@ -34,6 +34,7 @@ pub(crate) struct Conversation {
     incoming: BTreeMap<u64, Incoming>,
     held: Held,
     outcomes: u64,
+    transients: VecDeque<Transient>,
 }
 
 impl Conversation {
@@ -47,6 +48,7 @@ impl Conversation {
             incoming: BTreeMap::new(),
             held: Held::default(),
             outcomes: 0,
+            transients: VecDeque::new(),
         }
     }
 
@@ -60,6 +62,32 @@ impl Conversation {
         self.outgoing.values_mut().for_each(Outgoing::new_pair);
         self.incoming.clear();
         self.held = Held::default();
+        self.transients.clear();
+    }
+
+    /// Queues what goes with the next packets; what is too large is left out, and of too many the oldest.
+    pub(crate) fn say(&mut self, transient: Transient) {
+        let names = [&transient.from_app, &transient.to_app];
+        let named = names.iter().all(|name| (1..=APP_NAME_BYTES_MAX).contains(&name.len()));
+        if !named || transient.payload.len() > TRANSIENT_BYTES_MAX {
+            return;
+        }
+        if self.transients.len() >= TRANSIENTS_MAX {
+            self.transients.pop_front();
+        }
+        self.transients.push_back(transient);
+    }
+
+    /// Writes what is worth something now; nothing of it is kept. Whether anything was written.
+    pub(crate) fn write_transients(&mut self, out: &mut Vec<u8>, end: usize) -> bool {
+        let before = out.len();
+        while let Some(Transient { from_app, to_app, payload }) = self.transients.front() {
+            if !(Frame::Transient { from_app, to_app, payload }).append(out, end) {
+                break;
+            }
+            self.transients.pop_front();
+        }
+        out.len() > before
     }
 
     pub(crate) fn declare(&mut self, declaration: Declaration) {
@@ -219,6 +247,7 @@ impl Conversation {
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_)
             | Frame::Close
+            | Frame::Transient { .. }
             | Frame::Hailed(_) => Ok(()),
         }
     }
@@ -273,8 +302,8 @@ impl Conversation {
                 self.on_answer(peer, frame, effects);
                 true
             }
-            // They ask nothing of streams.
-            Frame::Padding | Frame::Ping => true,
+            // They ask nothing of streams; what is worth something now or never the link hands over itself.
+            Frame::Padding | Frame::Ping | Frame::Transient { .. } => true,
             // The link applied them itself; in a hello or hail they may not be.
             Frame::Ack { .. }
             | Frame::PathChallenge(_)

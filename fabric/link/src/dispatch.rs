@@ -24,6 +24,7 @@ impl Endpoint {
             }
             Command::Ready { app } => self.ready(now, &app),
             Command::Restart { run } => self.restart(run),
+            Command::Transient { peer, transient } => self.transient(now, peer, transient),
             Command::Forked { peer, stream } => self.forked(now, peer, stream),
             Command::Settled { peer, stream, upto } => self.settled(now, peer, stream, upto),
         }

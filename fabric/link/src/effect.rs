@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sealing::{Card, NodeId, Tag};
 
-use crate::command::{Declaration, StreamId};
+use crate::command::{Declaration, StreamId, Transient};
 use crate::fault::PeerMisbehaved;
 use crate::time::Time;
 
@@ -39,6 +39,13 @@ pub enum Effect {
         tag: Tag,
         /// Its bytes, exactly as sent.
         payload: Vec<u8>,
+    },
+    /// The peer said something that is worth something now or never: at most once in a pair of runs, in no order.
+    Transient {
+        /// Who sent it, proven.
+        peer: NodeId,
+        /// What.
+        transient: Transient,
     },
     /// The peer committed and synced everything of the stream up to `upto`.
     Outcome {

@@ -14,7 +14,7 @@ use sealing::{NodeId, Run};
 
 use crate::bucket::Bucket;
 use crate::card_fetch::{CardFetch, key_of_card};
-use crate::command::{Config, Declaration, NotTaken, Peer, Record, StreamId};
+use crate::command::{Config, Declaration, NotTaken, Peer, Record, StreamId, Transient};
 use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
 use crate::greet::NOT_A_PEER;
@@ -240,6 +240,16 @@ impl Endpoint {
         self.with(now, peer, |link, call| {
             link.conversation.forked(stream);
             link.pump(call);
+        });
+    }
+
+    /// Says what is worth something now or never, if the peer is there: it is sent once, and nobody hears whether it came.
+    pub fn transient(&mut self, now: Time, peer: NodeId, transient: Transient) {
+        self.with(now, peer, |link, call| {
+            if link.is_proven() {
+                link.conversation.say(transient);
+                link.pump(call);
+            }
         });
     }
 

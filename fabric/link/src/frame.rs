@@ -6,7 +6,7 @@ use sealing::Tag;
 
 use crate::command::{Declaration, StreamId};
 use crate::fault::PeerMisbehaved;
-use crate::limits::{ACK_RANGES_MAX, APP_NAME_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{ACK_RANGES_MAX, APP_NAME_BYTES_MAX, RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX};
 use crate::wire::{Reader, Truncated, put_slice, put_varint};
 
 const PADDING: u8 = 0x00;
@@ -20,6 +20,7 @@ const DECLARATION: u8 = 0x10;
 const RECORDS: u8 = 0x11;
 const PIECE: u8 = 0x12;
 const SETTLED: u8 = 0x13;
+const TRANSIENT: u8 = 0x14;
 const STORED: u8 = 0x20;
 const WAITING: u8 = 0x21;
 const READY: u8 = 0x22;
@@ -63,6 +64,12 @@ pub(crate) enum Frame<'a> {
         handle: u64,
         upto: u64,
     },
+    /// What is worth something now or never.
+    Transient {
+        from_app: &'a str,
+        to_app: &'a str,
+        payload: &'a [u8],
+    },
     Stored {
         handle: u64,
         upto: u64,
@@ -95,6 +102,7 @@ impl Frame<'_> {
     pub(crate) fn is_eliciting(&self) -> bool {
         match self {
             Frame::Padding | Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close => false,
+            Frame::Transient { .. } => false,
             Frame::Ping | Frame::PathChallenge(_) | Frame::Hailed(_) => true,
             Frame::Declaration { .. }
             | Frame::Records { .. }
@@ -126,7 +134,7 @@ impl Frame<'_> {
             | Frame::Piece { .. }
             | Frame::Settled { .. } => true,
             Frame::Ack { .. } | Frame::PathChallenge(_) | Frame::PathResponse(_) => false,
-            Frame::Close | Frame::Hailed(_) => false,
+            Frame::Close | Frame::Hailed(_) | Frame::Transient { .. } => false,
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => {
                 false
             }
@@ -177,6 +185,12 @@ impl Frame<'_> {
                 put_slice(out, bytes);
             }
             Frame::Settled { handle, upto } => put(out, SETTLED, &[*handle, *upto], &[]),
+            Frame::Transient { from_app, to_app, payload } => {
+                out.push(TRANSIENT);
+                put_slice(out, from_app.as_bytes());
+                put_slice(out, to_app.as_bytes());
+                put_slice(out, payload);
+            }
             Frame::Stored { handle, upto, refusals } => {
                 put(out, STORED, &[*handle, *upto, refusals.len() as u64], &[]);
                 for (number, reason) in refusals {
@@ -249,6 +263,7 @@ fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> 
         RECORDS => decode_records(reader)?,
         PIECE => decode_piece(reader)?,
         SETTLED => Frame::Settled { handle: reader.varint()?, upto: reader.varint()? },
+        TRANSIENT => decode_transient(reader)?,
         STORED => decode_stored(reader)?,
         WAITING => Frame::Waiting {
             handle: reader.varint()?,
@@ -322,6 +337,15 @@ fn decode_piece<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved
         return Err(PeerMisbehaved::RecordTooLarge);
     }
     Ok(Frame::Piece { handle, number, tag, total, offset, bytes })
+}
+
+fn decode_transient<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let (from_app, to_app, payload) = (reader.text()?, reader.text()?, reader.slice()?);
+    let named = |name: &str| (1..=APP_NAME_BYTES_MAX).contains(&name.len());
+    if !named(from_app) || !named(to_app) || payload.len() > TRANSIENT_BYTES_MAX {
+        return Err(PeerMisbehaved::MalformedFrame);
+    }
+    Ok(Frame::Transient { from_app, to_app, payload })
 }
 
 fn decode_stored<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {

@@ -11,6 +11,13 @@ pub const RECORD_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of a record that goes whole in one frame; larger ones go in pieces. With its declaration it fits a hail.
 pub const WHOLE_RECORD_BYTES_MAX: usize = 800;
 
+/// Bytes of what is said now or never: it goes in one frame of one packet, or not at all.
+pub const TRANSIENT_BYTES_MAX: usize = WHOLE_RECORD_BYTES_MAX;
+
+/// What is said now or never and waits for the next packets of a link: a few packets' worth, since what waits longer is
+/// worth nothing any more. Of more the oldest is dropped.
+pub const TRANSIENTS_MAX: usize = 64;
+
 /// Records of a stream between send and outcome: a commit a millisecond at 250 records each is as fast as a store.
 pub const WINDOW_RECORDS: usize = 256;
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use sealing::{NodeId, Run};
 
+use crate::command::Transient;
 use crate::datagram::{PACKET_OVERHEAD_BYTES, Sealed};
 use crate::effect::{Effect, PeerState};
 use crate::fault::PeerMisbehaved;
@@ -170,6 +171,14 @@ impl Link {
             self.acknowledging.largest_at = call.now;
         }
         session.received.insert(number);
+        // Only now: a packet that is not kept may come again.
+        for frame in frames {
+            if let Frame::Transient { from_app, to_app, payload } = frame {
+                let (from_app, to_app) = ((*from_app).to_owned(), (*to_app).to_owned());
+                let transient = Transient { from_app, to_app, payload: (*payload).into() };
+                call.effects.push(Effect::Transient { peer: self.node, transient });
+            }
+        }
         if frames.iter().any(Frame::is_eliciting) {
             let acknowledging = &mut self.acknowledging;
             acknowledging.unacknowledged += 1;

@@ -50,11 +50,12 @@ impl Link {
         }
         let mut frames = Vec::with_capacity(DATAGRAM_BYTES_MAX);
         let acknowledges = self.write_acknowledgement(call, &mut frames, end);
-        let mut contents = Vec::new();
+        let (mut contents, mut says) = (Vec::new(), false);
         if forced || self.conversation.recovery.has_room() {
             self.write_frames(call.now, forced, &mut frames, end, &mut contents);
+            says = self.is_proven() && self.conversation.write_transients(&mut frames, end);
         }
-        if contents.is_empty() && !(acknowledges && self.acknowledging.now) {
+        if contents.is_empty() && !says && !(acknowledges && self.acknowledging.now) {
             return false;
         }
         if acknowledges {

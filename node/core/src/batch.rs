@@ -1,7 +1,7 @@
 //! The open batch: the rows changed since the last append, and what leaves once they are on disk.
 
 use crate::{Reply, ReplyId};
-use link::{Command, StreamId};
+use link::{Command, StreamId, Transient};
 use sealing::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Change;
@@ -17,6 +17,9 @@ const _: () = assert!(BATCH_BYTES_MAX + engine::EVENT_BYTES_MAX + (2 << 20) < st
 
 /// Bytes of a row in a frame beside its key and value, at most: list, two lengths, kind.
 const ROW_OVERHEAD_BYTES: usize = 24;
+
+/// What is said now or never in a batch, to all peers: four links' worth. Of more the newest is dropped.
+const TRANSIENTS_MAX: usize = 256;
 
 /// The open batch. A row changed twice is written once, as it is at the end.
 #[derive(Debug, Default)]
@@ -34,6 +37,7 @@ pub struct Batch {
     pub replies: Vec<(ReplyId, Reply)>,
     /// Whatever else the link is told.
     pub commands: Vec<Command>,
+    transients: usize,
 }
 
 impl Batch {
@@ -41,6 +45,14 @@ impl Batch {
     pub fn change(&mut self, list: u64, key: Vec<u8>, row: Option<Vec<u8>>) {
         self.bytes += ROW_OVERHEAD_BYTES + key.len() + row.as_ref().map_or(0, Vec::len);
         self.changes.insert((list, key), row);
+    }
+
+    /// The link is told something that is worth something now or never.
+    pub fn say(&mut self, peer: NodeId, transient: Transient) {
+        if self.transients < TRANSIENTS_MAX {
+            self.transients += 1;
+            self.commands.push(Command::Transient { peer, transient });
+        }
     }
 
     /// Counts one input.

@@ -62,6 +62,9 @@ struct Leaving {
     streams: Vec<(StreamId, Mark)>,
 }
 
+/// What a node says to itself now or never because of one input; of more the newest is dropped.
+const SAID_TO_SELF_MAX: usize = 64;
+
 /// The owner.
 #[derive(Debug)]
 pub struct Core {
@@ -85,6 +88,8 @@ pub struct Core {
     /// What this node says to itself; it needs no link.
     loopback: VecDeque<Command>,
     own_declarations: BTreeMap<StreamId, Arc<Declaration>>,
+    /// What this node said to itself now or never since the last input.
+    said_to_self: usize,
     /// A peer took packets of this run: it is no run of a copy that was set back.
     confirmed: bool,
     /// A peer's record waits because the outbox is full.
@@ -121,6 +126,7 @@ impl Core {
             in_flight: None,
             loopback: VecDeque::new(),
             own_declarations: BTreeMap::new(),
+            said_to_self: 0,
             confirmed: false,
             waits_for_room: false,
             postponed: VecDeque::new(),
@@ -161,6 +167,7 @@ impl Core {
     pub fn handle(&mut self, now: i64, input: Input) {
         self.now = self.now.max(now);
         self.batch.count_input();
+        self.said_to_self = 0;
         match input {
             Input::Post(post) => self.post(post),
             Input::Control { reply, control } => self.control(reply, control),
@@ -219,6 +226,7 @@ impl Core {
             link::Effect::Record { peer, declaration, number, tag, payload } => {
                 self.record(peer, &declaration, number, tag, &payload);
             }
+            link::Effect::Transient { peer, transient } => self.hear(peer, &transient),
             link::Effect::Outcome { peer, stream, upto, refusals } => {
                 self.outcome(peer, stream, upto, refusals)
             }
@@ -447,6 +455,13 @@ impl Core {
 
     fn let_out(&mut self, out: Out) {
         match out {
+            // Two handlers that answer each other this way change nothing that waits for a sync: they end here.
+            Out::Link(Command::Transient { peer, .. })
+                if peer == self.me && self.said_to_self >= SAID_TO_SELF_MAX => {}
+            Out::Link(command @ Command::Transient { peer, .. }) if peer == self.me => {
+                self.said_to_self += 1;
+                self.loopback.push_back(command);
+            }
             Out::Link(command) if command.stream_peer() == Some(self.me) => self.loopback.push_back(command),
             Out::Link(Command::Restart { .. }) => {
                 // Not before: what leaves until then still goes to the run before.
@@ -505,6 +520,7 @@ impl Core {
                     self.record(peer, &declaration, record.number, record.tag, &record.payload);
                 }
             }
+            Command::Transient { peer, transient } => self.hear(peer, &transient),
             Command::Stored { peer, stream, upto, refusals } => self.outcome(peer, stream, upto, refusals),
             Command::Waiting { peer, stream, number, reason } => {
                 self.peer_waits(peer, stream, number, reason);

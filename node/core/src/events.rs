@@ -3,13 +3,13 @@
 use crate::core::{Core, Postponed};
 use crate::inbox::Inbound;
 use crate::interface::{Post, PostError, Reply};
-use crate::outbox::{Route, Stream, Unsettled, read_payload};
+use crate::outbox::{Route, Stream, Unsettled, payload, read_payload};
 use crate::posts::Posts;
 use crate::rows::{self, OutboxRow, PostRow};
 use engine::{Applied, Context, Event, EventError, Send};
 use link::ledger::Verdict;
 use link::limits::REASON_BYTES_MAX;
-use link::{Command, Declaration, StreamId};
+use link::{Command, Declaration, StreamId, Transient};
 use sealing::{NodeId, Tag};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +59,7 @@ impl Core {
             self.batch.change(rows::app_list(number, delta.list), delta.key, delta.row);
         }
         for send in applied.sends.drain(..) {
-            self.send(app, send);
+            if send.transient { self.say(app, send) } else { self.send(app, send) }
         }
         Ok(applied)
     }
@@ -100,6 +100,24 @@ impl Core {
         }
         self.batch.change(rows::OUTBOX, rows::outbox_key(id, number), Some(bytes));
         self.batch.streams.insert(id);
+    }
+
+    /// Sends once what is worth something now or never; it leaves with what the event changed, after its sync.
+    fn say(&mut self, from_app: &str, send: Send) {
+        if self.is_peer(send.to) {
+            let payload = payload(&send.output, &send.arguments);
+            self.batch.say(send.to, Transient { from_app: from_app.to_owned(), to_app: send.app, payload });
+        }
+    }
+
+    /// A peer said something that is worth something now or never: what its app does not take is forgotten.
+    pub(crate) fn hear(&mut self, peer: NodeId, transient: &Transient) {
+        let Transient { from_app, to_app, payload } = transient;
+        if self.is_peer(peer)
+            && let Some((name, arguments)) = read_payload(payload)
+        {
+            let _ = self.event(to_app, Event::From { name, arguments, peer, app: from_app });
+        }
     }
 
     fn write_stream(&mut self, id: StreamId) {

@@ -365,7 +365,7 @@ fn cost(unsettled: &Unsettled) -> usize {
 }
 
 /// What a record carries: the length of the output's name in one byte, the name, the arguments.
-fn payload(output: &str, arguments: &[u8]) -> Arc<[u8]> {
+pub fn payload(output: &str, arguments: &[u8]) -> Arc<[u8]> {
     let name = output.as_bytes();
     let length = u8::try_from(name.len()).expect("the compiler bounds a name to 64 bytes");
     [&[length], name, arguments].concat().into()

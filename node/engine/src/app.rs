@@ -5,7 +5,7 @@ mod timers;
 pub use timers::Due;
 
 use crate::arguments;
-use crate::budget::{Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX};
+use crate::budget::{Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX, TRANSIENT_BYTES_MAX};
 use crate::codec::{self, Reader};
 use crate::event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
@@ -435,7 +435,8 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
     let module = machine.module;
     machine.budget = work.budget;
     let value = machine.run(work.function, work.arguments).map_err(refusal)?;
-    if machine.sends.len() > context.room {
+    let stored = machine.sends.iter().filter(|sent| !module.outputs[sent.output as usize].transient);
+    if stored.count() > context.room {
         return Err(EventError::NoRoom { room: context.room });
     }
     let answer = match work.answer {
@@ -588,7 +589,12 @@ fn send(sent: &Sent, module: &Module) -> Result<Sending, EventError> {
         }
     };
     let Value::Node(to) = &sent.to else { return Err(refusal(Fault::unproven("a node"))) };
-    let arguments = arguments::encode(&sent.arguments, &output.fields, module, SEND_BYTES_MAX)
-        .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })?;
-    Ok(Sending::Node(Send { output: output.name.clone(), arguments, to: NodeId(**to), app }))
+    let transient = output.transient;
+    let (unit, limit) = match transient {
+        true => ("bytes of a transient send", TRANSIENT_BYTES_MAX),
+        false => ("bytes of a send", SEND_BYTES_MAX),
+    };
+    let arguments = arguments::encode(&sent.arguments, &output.fields, module, limit)
+        .map_err(|_| EventError::Budget { unit, limit: limit as u64 })?;
+    Ok(Sending::Node(Send { output: output.name.clone(), arguments, to: NodeId(**to), app, transient }))
 }

@@ -9,6 +9,8 @@ pub const BYTES_MAX: u64 = 1 << 28;
 pub const EVENT_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one send's arguments: what fits a record of the link (256 KiB) with its names around it.
 pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
+/// Bytes of what a transient send carries: with names it fits one packet of a link.
+pub(crate) const TRANSIENT_BYTES_MAX: usize = 700;
 /// Bytes of one timer's arguments: they are its key.
 pub(crate) const TIMER_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a key of a row and of an entry of an index (its row's key behind it): each change and each look into a list

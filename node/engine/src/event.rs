@@ -104,6 +104,8 @@ pub struct Send {
     pub to: NodeId,
     /// The receiving app.
     pub app: String,
+    /// Whether it is worth something now or never: not stored, not sent again, without an outcome.
+    pub transient: bool,
 }
 
 /// A message to an address on the web.

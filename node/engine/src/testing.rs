@@ -338,12 +338,16 @@ impl<'m> World<'m> {
         let word = match outcome {
             Ok(applied) => {
                 self.take(to, applied, under_way);
+                if send.transient {
+                    return Ok(());
+                }
                 Event::Delivered { output, arguments, peer: receiver, answer: None }
             }
             // It waits there, as on real nodes.
             Err(EventError::NoSuchInput { .. } | EventError::Shape { .. } | EventError::NoRoom { .. }) => {
                 return Ok(());
             }
+            Err(_) if send.transient => return Ok(()),
             Err(error) => {
                 reason = error.to_string();
                 Event::Refused { output, arguments, peer: receiver, reason: &reason }

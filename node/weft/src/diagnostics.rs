@@ -98,6 +98,7 @@ codes! {
     W0050 WrongWas "a `was` that cannot be",
     W0060 Library "a library that cannot be used",
     W0061 OfAnApp "something that only an app has, in a library",
+    W0062 Transient "a transient output that nothing takes, or of which nothing is heard",
     W0101 Unread "a local that is never read",
     W0102 NeverRun "a statement that never runs",
     W0103 Unused "something that is declared and never used",

@@ -173,6 +173,8 @@ pub struct Output {
     pub former: Vec<Former>,
     /// Where it goes.
     pub to: Destination,
+    /// Whether it is worth something now or never: not stored, not sent again, and nobody hears what became of it.
+    pub transient: bool,
 }
 
 /// An `on timer`.

@@ -295,8 +295,9 @@ impl Session {
                 None => Event::Delivered { output: name, arguments, peer: me, answer: None },
                 Some(reason) => Event::Refused { output: name, arguments, peer: me, reason },
             };
-            let heard = self.app.event(word, context);
-            for done in [taken, heard].into_iter().flatten() {
+            // Nobody hears what became of what is worth something now or never.
+            let heard = (!sent.transient).then(|| self.app.event(word, context));
+            for done in std::iter::once(taken).chain(heard).flatten() {
                 show_endpoint_sends(&done, said);
                 waiting.extend(done.sends);
             }

@@ -409,3 +409,44 @@ fn a_peer_that_moves_after_a_storm_of_ports_is_followed_once_there_is_a_token() 
     run(&mut world, 2 * MOVE_INTERVAL.0 + SECOND);
     assert!(world.is_settled());
 }
+
+#[test]
+fn what_is_worth_something_now_or_never_comes_once_or_never() {
+    let mut world = two(31);
+    let came = |world: &World| world.reached.get("something said now or never came").copied().unwrap_or(0);
+    // Nobody is there yet: it is gone.
+    world.say(0, 1);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    assert_eq!(came(&world), 0);
+    world.say(0, 1);
+    run(&mut world, SECOND);
+    assert_eq!(came(&world), 1);
+    // No timer waits for it, and no acknowledgement comes.
+    let before = world.datagrams;
+    world.say(0, 1);
+    assert!(world.nodes.iter().all(|node| node.endpoint.as_ref().unwrap().next_timeout().is_none()));
+    run(&mut world, 60 * SECOND);
+    assert_eq!((came(&world), world.datagrams), (2, before + 1));
+    // Every datagram comes twice: nothing is heard twice. The harness fails where it is.
+    world.weather.duplication = 1_000;
+    world.say(0, 1);
+    run(&mut world, SECOND);
+    assert_eq!(came(&world), 3);
+    world.weather = Default::default();
+    // The receiver starts anew: what is said to the run before is not heard by the new one.
+    world.kill(1);
+    world.say(0, 1);
+    world.start(1);
+    run(&mut world, 10 * SECOND);
+    assert_eq!(came(&world), 3);
+    world.write(0, 1, 100);
+    run(&mut world, 10 * SECOND);
+    world.say(0, 1);
+    run(&mut world, SECOND);
+    assert_eq!(came(&world), 4);
+    let large = link::Transient { from_app: "a".into(), to_app: "b".into(), payload: vec![0; 801].into() };
+    let (peer, before) = (world.nodes[1].id(), world.datagrams);
+    world.on_endpoint(0, |endpoint, now| endpoint.transient(now, peer, large));
+    assert_eq!(world.datagrams, before);
+}

@@ -13,7 +13,7 @@ const SEEDS: u64 = 300;
 const LIVENESS_SECONDS: u64 = 130;
 
 /// Kinds of faults and events that a usual run reaches.
-const KINDS: [&str; 21] = [
+const KINDS: [&str; 22] = [
     "a card was fetched",
     "a record came again",
     "a record had to wait",
@@ -32,6 +32,7 @@ const KINDS: [&str; 21] = [
     "memo lost",
     "memo rolled back",
     "one-way partition",
+    "something said now or never came",
     "store rolled back",
     "the receiver found a fork",
     "the sender was told that it forked",

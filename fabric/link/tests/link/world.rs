@@ -66,6 +66,8 @@ pub struct World {
     routes: BTreeMap<SocketAddr, usize>,
     /// What was ever sent: the truth to compare with.
     truth: BTreeMap<(NodeId, StreamId, u64, Tag), Arc<[u8]>>,
+    /// What was said now or never: by whom to whom, in which runs, and whether it was heard.
+    said: Vec<(usize, usize, (u64, u64), bool)>,
     backups: BTreeMap<usize, crate::node::Store>,
     pub rollbacks: bool,
     /// The process dies after so many more effects.
@@ -97,6 +99,7 @@ impl World {
             sequence: 0,
             routes: BTreeMap::new(),
             truth: BTreeMap::new(),
+            said: Vec::new(),
             backups: BTreeMap::new(),
             rollbacks: false,
             kill_after: None,
@@ -201,6 +204,33 @@ impl World {
         self.settle_effects(from);
     }
 
+    /// The app of a node says something that is worth something now or never.
+    pub fn say(&mut self, from: usize, to: usize) {
+        let peer = self.nodes[to].id();
+        let runs = (self.nodes[from].runs, self.nodes[to].runs);
+        let payload = self.said.len().to_be_bytes();
+        self.said.push((from, to, runs, false));
+        let (from_app, to_app) = ("a".to_owned(), "b".to_owned());
+        let transient = link::Transient { from_app, to_app, payload: Arc::from(payload) };
+        self.on_endpoint(from, |endpoint, now| endpoint.transient(now, peer, transient));
+    }
+
+    /// At most once, from who said it, in the runs in which it was said.
+    fn hear(&mut self, node: usize, peer: NodeId, transient: &link::Transient) {
+        let from = self.index_of(peer);
+        let at = transient.payload[..].try_into().map_or(usize::MAX, usize::from_be_bytes);
+        let now = (self.nodes[from].runs, self.nodes[node].runs);
+        let Some((said_by, said_to, said_in, heard)) = self.said.get_mut(at) else {
+            return self.fail(format!("{node} hears from {from} what nobody said"));
+        };
+        // Who said it may have died since; who hears it may not.
+        let right = (*said_by, *said_to, said_in.1) == (from, node, now.1);
+        if !right || std::mem::replace(heard, true) {
+            self.fail(format!("{node} hears {at} of {from} wrongly or again, in runs {now:?}"));
+        }
+        self.reach("something said now or never came");
+    }
+
     pub fn on_endpoint(&mut self, node: usize, act: impl FnOnce(&mut link::Endpoint, Time)) {
         let now = self.now;
         if let Some(endpoint) = &mut self.nodes[node].endpoint {
@@ -261,6 +291,7 @@ impl World {
             Effect::Outcome { peer, stream, upto, refusals } => {
                 at.on_outcome(peer, stream, upto, &refusals, &mut events);
             }
+            Effect::Transient { peer, transient } => self.hear(node, peer, &transient),
             Effect::Waiting { .. } => self.reach("the sender was told to wait"),
             Effect::Settled { peer, stream, upto } => at.on_settled(peer, stream, upto),
             Effect::Forked { peer, stream } => at.on_forked(peer, stream, &mut events),
@@ -536,6 +567,7 @@ impl World {
                         _ => self.below(900),
                     };
                     self.write(node, other, bytes as usize);
+                    self.say(node, other);
                 }
             }
         }

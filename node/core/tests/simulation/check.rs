@@ -37,6 +37,15 @@ impl World {
             let received = self.view(to, "received", "peer", from);
             assert_eq!(received, serde_json::json!(expected), "seed {seed}: {from} to {to}");
         }
+        // What is worth something now or never is heard once or never, and only of events that are durable.
+        for to in 0..NODES {
+            for hint in self.view(to, "hinted", "peer", from).as_array().expect("a list") {
+                let number = hint["number"].as_u64().expect("a number");
+                assert!(known.contains(&number), "seed {seed}: {to} heard of {number}, which {from} lost");
+                assert_eq!(hint["times"], 1, "seed {seed}: {from} to {to}, number {number}: said again");
+                self.reach("hinted");
+            }
+        }
         let lost: Vec<_> = self.nodes[from].answered.difference(&known).collect();
         assert!(lost.is_empty(), "seed {seed}: answered and lost: {lost:?}");
     }

@@ -25,11 +25,17 @@ record Got { id: int, peer: node, number: int }
 record Sent { number: int, to: node, how: How, reminded: int = 0, ticks: int = 0 }
 
 state got: list of Got by id
+record Hint { peer: node, number: int, times: int = 0 }
+
 state sent: list of Sent by number
+state hints: list of Hint by peer, number
+
+transient output hint(number: int)
 
 on write(to: node, number: int) {
   sent add Sent { number, to, how: .waiting }
   send say(number) to to
+  send hint(number) to to
   start remind(number) after 5 s
   start remind(number) after 700 ms
 }
@@ -49,6 +55,11 @@ on say(number: int) from peer {
   got add Got { id: next_id(got), peer, number }
 }
 
+on hint(number: int) from peer {
+  let h = hints[peer, number] else hints add Hint { peer, number }
+  h.times += 1
+}
+
 on delivered say(number) to _ {
   let s = sent[number] else refuse "nothing was sent"
   require s.how == .waiting else "heard twice"
@@ -62,6 +73,7 @@ on refused say(number) to _ because _ {
 }
 
 view received(peer: node) = [g.number for g in got where g.peer == peer order by g.id]
+view hinted(peer: node) = [{ h.number, h.times } for h in hints where h.peer == peer]
 view outcomes(to: node) = [
   { s.number, s.how, s.reminded, s.ticks } for s in sent where s.to == to order by s.number
 ]

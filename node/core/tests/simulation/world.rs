@@ -117,8 +117,8 @@ pub(crate) struct Node {
 /// How often each fault was reached.
 pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
-pub(crate) const FAULTS: [&str; 9] =
-    ["timer", "lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst"];
+pub(crate) const FAULTS: [&str; 10] =
+    ["timer", "lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst", "hinted"];
 
 pub(crate) struct World {
     pub(crate) seed: u64,

@@ -439,7 +439,13 @@ impl Checker<'_> {
                     if of.is_none() {
                         let (fields, former) = (fields.clone(), former.clone());
                         let to = Destination::Own;
-                        self.module.outputs.push(Output { name: name.clone(), fields, former, to });
+                        self.module.outputs.push(Output {
+                            name: name.clone(),
+                            fields,
+                            former,
+                            to,
+                            transient: false,
+                        });
                     }
                     self.module.from_inputs.push(Door {
                         name,
@@ -480,6 +486,11 @@ impl Checker<'_> {
 
     fn declare_outputs(&mut self, file: &File, actions: &mut HashMap<String, Span>) {
         for output in &file.outputs {
+            let own = output.app.as_ref().is_none_or(|app| app.text == self.module.name);
+            if output.transient && own {
+                self.transient_to_own(output);
+                continue;
+            }
             if let Some(before) = actions.insert(output.name.text.clone(), output.name.span) {
                 self.twice(&output.name, "the action", before);
                 continue;
@@ -490,7 +501,39 @@ impl Checker<'_> {
                 Some(app) => Destination::App(app.text.clone()),
                 None => Destination::Endpoint,
             };
-            self.module.outputs.push(Output { name: output.name.text.clone(), fields, former, to });
+            let (name, transient) = (output.name.text.clone(), output.transient);
+            self.module.outputs.push(Output { name, fields, former, to, transient });
+        }
+    }
+
+    /// `transient output` without `for`: the app's own `on … from` of that name is sent to so.
+    fn transient_to_own(&mut self, output: &tree::Output) {
+        let (name, fields) = (&output.name, self.fields(&output.fields));
+        let takes = |one: &Output| one.to == Destination::Own && one.name == name.text;
+        let Some(door) = self.module.outputs.iter_mut().find(|one| takes(one)) else {
+            if !self.lost.contains(name.text.as_str()) {
+                self.report.push(
+                    Diagnostic::new(Code::Transient, name.span, format!("nothing takes `{}`", name.text))
+                        .label(format!("there is no `on {}(…) from peer`", name.text))
+                        .note("a `transient output` goes to the same app of another node, or with `for` to another app"),
+                );
+            }
+            // So that sends of it are not reported, too.
+            let (name, former) = (name.text.clone(), Vec::new());
+            self.module.outputs.push(Output { name, fields, former, to: Destination::Own, transient: true });
+            return;
+        };
+        let said: Vec<_> = fields.iter().map(|field| (&field.name, &field.kind)).collect();
+        let taken: Vec<_> = door.fields.iter().map(|field| (&field.name, &field.kind)).collect();
+        if said != taken {
+            let message = format!("`on {} … from` has other fields", name.text);
+            self.report.push(
+                Diagnostic::new(Code::Transient, name.span, message)
+                    .help("write the same names and types, in the same order"),
+            );
+        } else if std::mem::replace(&mut door.transient, true) {
+            let message = format!("the output `{}` is there already", name.text);
+            self.report.push(Diagnostic::new(Code::Twice, name.span, message).help("leave one of them out"));
         }
     }
 

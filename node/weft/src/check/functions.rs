@@ -162,7 +162,15 @@ impl Checker<'_> {
             self.unknown(Code::WordOfFabric, name, message, there, true);
             return;
         };
-        let Output { fields, to, .. } = self.module.outputs[output].clone();
+        let Output { fields, to, transient, .. } = self.module.outputs[output].clone();
+        if transient {
+            let message = format!("nobody hears what became of `{}`", name.text);
+            self.report.push(
+                Diagnostic::new(Code::Transient, name.span, message)
+                    .label("it is a `transient output`")
+                    .note("what is worth something now or never is sent once and forgotten"),
+            );
+        }
         let receiver = if to == Destination::Endpoint { Type::Endpoint } else { Type::Node };
         let words = if is_refused { &mut self.module.refused } else { &mut self.module.delivered };
         if words.iter().any(|word| word.output == output as u32) {

@@ -156,29 +156,6 @@ impl Parser<'_> {
         start == 0 || self.source.as_bytes()[start - 1] == b'\n'
     }
 
-    /// Skips to the end of the braces that begin next on this line, or to the line's end.
-    pub(super) fn skip_unsupported(&mut self) {
-        let mut open = 0u32;
-        loop {
-            let token = self.peek();
-            match token.kind {
-                Kind::End => return,
-                Kind::Sign("{" | "(" | "[") => open += 1,
-                Kind::Sign("}" | ")" | "]") => {
-                    open = open.saturating_sub(1);
-                    if open == 0 && token.kind == Kind::Sign("}") {
-                        self.advance();
-                        return;
-                    }
-                }
-                _ if open == 0 && token.after_line => return,
-                _ if token.after_line && self.at_declaration() && self.begins_line(token) => return,
-                _ => {}
-            }
-            self.advance();
-        }
-    }
-
     pub(super) fn declaration(&mut self, file: &mut File) -> Parsed<()> {
         let start = self.peek();
         let word = if start.kind == Kind::Name { self.text_of(start.span) } else { "" };
@@ -207,13 +184,13 @@ impl Parser<'_> {
                 file.states.push(read);
             }
             "transient" => {
-                let transient = self.advance().span;
+                self.advance();
                 if self.take_word("state") {
                     let read = self.state(true)?;
                     file.states.push(read);
                 } else if self.is_word("output") {
-                    self.not_yet(transient, "a `transient output`");
-                    self.skip_unsupported();
+                    let read = self.output(true)?;
+                    file.outputs.push(read);
                 } else {
                     return self.unexpected_with("`state` or `output`", |diagnostic| {
                         diagnostic.help("what is transient is a `transient state`, or a `transient output`")
@@ -221,16 +198,8 @@ impl Parser<'_> {
                 }
             }
             "output" => {
-                self.advance();
-                let name = self.new_name("the name of the output")?;
-                let fields = self.fields()?;
-                let app = if self.is_word("for") && !self.line_ends() {
-                    self.advance();
-                    Some(self.need_name("the name of the receiving app")?)
-                } else {
-                    None
-                };
-                file.outputs.push(Output { name, fields, app });
+                let read = self.output(false)?;
+                file.outputs.push(read);
             }
             "every" => {
                 self.advance();
@@ -284,6 +253,19 @@ impl Parser<'_> {
             }
         }
         Ok(())
+    }
+
+    fn output(&mut self, transient: bool) -> Parsed<Output> {
+        self.advance();
+        let name = self.new_name("the name of the output")?;
+        let fields = self.fields()?;
+        let app = if self.is_word("for") && !self.line_ends() {
+            self.advance();
+            Some(self.need_name("the name of the receiving app")?)
+        } else {
+            None
+        };
+        Ok(Output { transient, name, fields, app })
     }
 
     /// What is said of something that begins no declaration.

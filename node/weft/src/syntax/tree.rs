@@ -119,9 +119,10 @@ pub struct Handler {
 /// `output name(fields) for app`
 #[derive(Debug)]
 pub struct Output {
+    pub transient: bool,
     pub name: Word,
     pub fields: Vec<Field>,
-    /// None: to an endpoint.
+    /// None: to an endpoint, or, where it is transient, to the same app.
     pub app: Option<Word>,
 }
 
