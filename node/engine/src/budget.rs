@@ -16,6 +16,8 @@ pub(crate) const TIMER_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a key of a row and of an entry of an index (its row's key behind it): each change and each look into a list
 /// makes some and compares with others.
 pub(crate) const KEY_BYTES_MAX: usize = 4 << 10;
+/// Operations of making or removing an entry of an index, beside its bytes: a tree is searched and a part of it moved.
+pub(crate) const ENTRY_OPERATIONS: u64 = 8;
 /// Bytes of two keys that are compared in one operation.
 const COMPARED_BYTES: u64 = 64;
 /// Sends of one event: bounds what one event adds to the outbox.

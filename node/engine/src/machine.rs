@@ -1,11 +1,13 @@
 //! Runs register code over a state, within a budget.
 //!
 //! What each operation costs: one operation; `Join`, `MakeRecord`, texts, shared lists and answers also their bytes
-//! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n
-//! times log2 n; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
-//! arguments' bytes; a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where it
-//! is found among n. Reading an event's arguments costs the same before the code runs: one a value, and the bytes of
-//! what is made. Bytes made are never given back: the budget is a sum, not a peak.
+//! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n times
+//! log2 n; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
+//! arguments' bytes; a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where
+//! it is found among n; an entry eight more where it is made or removed; a row one for each field where it is put or
+//! removed, and the bytes of a record where it is read as a whole. Reading an event's arguments costs the same before
+//! the code runs: one a value, and the bytes of what is made. Bytes made are never given back: the budget is a sum,
+//! not a peak.
 //!
 //! Calls do not use the stack of the thread: frames are kept in a list, and calls among functions are acyclic.
 

@@ -163,3 +163,31 @@ fn a_change_beside_the_index_costs_what_it_does_without() {
         assert_eq!(operations(&source(""), length), without);
     }
 }
+
+#[test]
+fn a_row_costs_by_its_fields_and_its_entries() {
+    const TURNS: u64 = 100;
+    const FIELDS: u64 = 60;
+    let fields = |count: u64| (0..count).map(|at| format!(", f{at}: int = 0")).collect::<String>();
+    let source = |count: u64, index: &str, work: &str| {
+        format!(
+            "app a\nrecord R {{ id: int, t: text, n: int = 0{} }}\nstate l: list of R by id{index}\nstate s: int = 0\n\
+             on add(t: text) {{ l add R {{ id: count(l) + 1, t }} }}\n\
+             on work() {{\n let row = l[1] else return\n let copy = R {{ id: 9, t: row.t }}\n \
+             for i in 1 .. {TURNS} {{\n{work}\n}}\n}}",
+            fields(count)
+        )
+    };
+    // What a turn does, and how many rows it puts or removes, or reads as a whole.
+    for (work, rows) in
+        [("l put copy", 1), ("l put copy\nremove l[9]", 2), ("let all = [r for r in l]\ns = count(all)", 4)]
+    {
+        let (few, many) = (operations(&source(0, "", work), 4), operations(&source(FIELDS, "", work), 4));
+        assert!(many >= few + TURNS * rows * FIELDS, "{work}: {few} and {many}");
+    }
+    for (work, entries) in [("row.n += 1", 2), ("l put copy\nremove l[9]", 2)] {
+        let (without, with) =
+            (operations(&source(0, "", work), 4), operations(&source(0, " index n", work), 4));
+        assert!(with >= without + TURNS * entries * 8, "{work}: {without} and {with}");
+    }
+}

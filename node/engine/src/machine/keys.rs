@@ -1,7 +1,7 @@
 //! Keys and index entries: how long they may be, and what making and finding them costs.
 
 use super::Machine;
-use crate::budget::{Fault, KEY_BYTES_MAX, search_operations};
+use crate::budget::{ENTRY_OPERATIONS, Fault, KEY_BYTES_MAX, VALUE_BYTES, search_operations};
 use crate::codec;
 use crate::keyed::{Key, Row, key_size, same_fields};
 use crate::table::Keyed;
@@ -69,7 +69,16 @@ impl Machine<'_> {
         let Some(key) = self.key(key)? else { return Ok(None) };
         self.charge_search(list, key.len(), 1)?;
         let keyed = self.keyed(list)?;
-        Ok(keyed.find(&key).map(|slot| keyed.row(slot)))
+        let (slot, size) = (keyed.find(&key), keyed.layout().kinds.len() * VALUE_BYTES);
+        let Some(slot) = slot else { return Ok(None) };
+        self.budget.bytes(size)?;
+        Ok(Some(self.keyed(list)?.row(slot)))
+    }
+
+    /// Charges putting or removing a row.
+    pub(super) fn charge_fields(&mut self, list: u32) -> Result<(), Fault> {
+        let fields = self.keyed(list)?.layout().kinds.len();
+        self.budget.operations(fields as u64)
     }
 
     /// Charges finding the place of so many bytes among the rows of a list.
@@ -98,7 +107,7 @@ impl Machine<'_> {
             }
             for size in before.into_iter().chain(after).map(size) {
                 self.budget.bytes(size)?;
-                self.budget.operations(search_operations(size, keyed.len()))?;
+                self.budget.operations(ENTRY_OPERATIONS + search_operations(size, keyed.len()))?;
             }
         }
         Ok(())
@@ -126,7 +135,7 @@ impl Machine<'_> {
             }
             for size in [before + key.len(), after + key.len()] {
                 self.budget.bytes(size)?;
-                self.budget.operations(search_operations(size, keyed.len()))?;
+                self.budget.operations(ENTRY_OPERATIONS + search_operations(size, keyed.len()))?;
             }
         }
         Ok(())

@@ -2,10 +2,9 @@
 
 use super::Machine;
 use crate::arguments;
-use crate::budget::{Fault, TIMER_BYTES_MAX};
+use crate::budget::{Fault, TIMER_BYTES_MAX, VALUE_BYTES};
 use crate::keyed::{Key, Range, Row};
 use crate::state::{List, TIMERS_MAX, TimerKey, timer_key};
-use std::mem::size_of;
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Operation, Register};
@@ -80,7 +79,8 @@ impl Machine<'_> {
             Operation::AllRows { out, list } => {
                 let count = self.keyed(list)?.len();
                 self.budget.operations(count as u64)?;
-                self.budget.bytes(count * size_of::<Value>())?;
+                let fields = self.keyed(list)?.layout().kinds.len();
+                self.budget.bytes(count.saturating_mul((fields + 1) * VALUE_BYTES))?;
                 let keyed = self.keyed(list)?;
                 let mut rows = Vec::with_capacity(count);
                 let mut walk = keyed.walk(&Range::ALL, false);
@@ -164,6 +164,7 @@ impl Machine<'_> {
         self.budget.bytes(key.len())?;
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
+        self.charge_fields(list)?;
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
         self.charge_entries(list, &key, before.as_ref(), Some(&row))?;
@@ -201,6 +202,7 @@ impl Machine<'_> {
     fn remove_row(&mut self, list: u32, key: Register) -> Result<(), Fault> {
         let Some(key) = self.key(key)? else { return Ok(()) };
         self.charge_search(list, key.len(), 3)?;
+        self.charge_fields(list)?;
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
         let int_key = keyed.layout().int_key();

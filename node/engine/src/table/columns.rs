@@ -8,7 +8,7 @@ use weft::module::Type;
 use weft::value::Real;
 
 /// Rows of a page of words: 512 bytes.
-const WORDS: usize = 64;
+const WORDS: usize = 128;
 /// Rows of a page of other values: 384 bytes. Each is shared, so that copying a page counts every one.
 const VALUES: usize = 16;
 

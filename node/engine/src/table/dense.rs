@@ -7,8 +7,12 @@ use std::sync::Arc;
 const FAN: usize = 64;
 /// The place of a key without a row.
 const ABSENT: u32 = u32::MAX;
-/// Bytes a row that the pages may take to stay: those of pages a quarter full. A tree takes about as many.
+/// Bytes that pages may take for each row of the time when there were most: those of pages a quarter full. A tree takes
+/// about as many.
 const ROW_BYTES: usize = 16;
+/// Bytes a row that they may take where most rows were removed: those of pages a sixteenth full. They are not more than
+/// there were, and are filled again where new keys follow.
+const THIN_ROW_BYTES: usize = 72;
 /// Bytes that they may take beside: a list of a few rows is never worth a tree.
 const FREE_BYTES: usize = 4 << 10;
 
@@ -31,6 +35,8 @@ pub(super) struct Dense {
     /// The number of the first area.
     first: u64,
     rows: usize,
+    /// Rows when there were most.
+    most: usize,
     /// Bytes of the areas and pages that are there.
     bytes: usize,
 }
@@ -69,7 +75,8 @@ impl Dense {
     pub(super) fn insert(&mut self, key: i64, slot: u32) -> bool {
         let (area, page, at) = split(key);
         let Some(area) = self.reach(area) else { return false };
-        let allowed = ROW_BYTES * (self.rows + 1) + FREE_BYTES;
+        let allowed =
+            (ROW_BYTES * self.most.max(self.rows + 1)).min(THIN_ROW_BYTES * (self.rows + 1)) + FREE_BYTES;
         let there = self.areas[area].as_ref();
         let page_there = there.is_some_and(|area| area.pages[page].is_some());
         let more = if page_there { 0 } else { PAGE_BYTES + if there.is_some() { 0 } else { AREA_BYTES } };
@@ -87,6 +94,7 @@ impl Dense {
             page.rows += 1;
             area.rows += 1;
             self.rows += 1;
+            self.most = self.most.max(self.rows);
         }
         true
     }
@@ -95,7 +103,7 @@ impl Dense {
     fn reach(&mut self, area: u64) -> Option<usize> {
         if self.rows == 0 {
             self.areas = Arc::new(vec![None]);
-            (self.first, self.bytes) = (area, 0);
+            (self.first, self.bytes, self.most) = (area, 0, 0);
         }
         let end = self.first + self.areas.len() as u64;
         let (first, end) = (self.first.min(area), end.max(area + 1));
@@ -147,9 +155,10 @@ impl Dense {
         self.first += before as u64;
     }
 
-    /// Whether so few of its keys have rows that a tree takes less: a fifth, so that one on the edge stays what it is.
+    /// Whether so few of its keys have rows that a tree takes far less.
     pub(super) fn is_thin(&self) -> bool {
-        self.bytes + self.areas.len() * size_of::<usize>() > self.rows * ROW_BYTES * 5 / 4 + 2 * FREE_BYTES
+        let bytes = self.bytes + self.areas.len() * size_of::<usize>();
+        bytes > self.rows * THIN_ROW_BYTES + 2 * FREE_BYTES
     }
 
     /// Whether so many keys between two ends are enough: a third, so that what was made a tree stays one for a while.

@@ -4,7 +4,7 @@
 //!
 //! The tree of a list's keys has with each entry where the row stands; that of an index has not.
 
-use super::entries::Entries;
+use super::entries::{ENTRIES_MAX, Entries, SEPARATORS_MAX};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -193,7 +193,9 @@ impl<E: Entries> Node<E> {
                     }
                     leaf.slots.insert(at, slot);
                 }
-                leaf.entries.is_over_full().then(|| leaf.split(rightmost && at + 1 == leaf.entries.len()))
+                leaf.entries
+                    .is_over_full(ENTRIES_MAX)
+                    .then(|| leaf.split(rightmost && at + 1 == leaf.entries.len()))
             }
             Node::Inner(inner) => {
                 let at = inner.separators.upper(entry);
@@ -206,7 +208,7 @@ impl<E: Entries> Node<E> {
                     inner.counts.insert(at + 1, behind.count() as u32);
                     inner.children.insert(at + 1, behind);
                 }
-                inner.separators.is_over_full().then(|| inner.split(rightmost))
+                inner.separators.is_over_full(SEPARATORS_MAX).then(|| inner.split(rightmost))
             }
         }
     }
@@ -240,8 +242,8 @@ impl<E: Entries> Node<E> {
 
     fn is_small(&self) -> bool {
         match self {
-            Node::Leaf(leaf) => leaf.entries.is_small(),
-            Node::Inner(inner) => inner.separators.is_small(),
+            Node::Leaf(leaf) => leaf.entries.is_small(ENTRIES_MAX),
+            Node::Inner(inner) => inner.separators.is_small(SEPARATORS_MAX),
         }
     }
 
@@ -290,14 +292,14 @@ impl<E: Entries> Inner<E> {
         let later = separator.split_off(1);
         let split = match (Arc::make_mut(&mut self.children[at]), &*behind) {
             (Node::Leaf(before), Node::Leaf(behind)) => {
-                let joins = before.entries.joins(&behind.entries);
+                let joins = before.entries.joins(&behind.entries, ENTRIES_MAX);
                 before.entries.append(&behind.entries);
                 before.slots.reserve_exact(behind.slots.len());
                 before.slots.extend_from_slice(&behind.slots);
                 (!joins).then(|| before.split(false))
             }
             (Node::Inner(before), Node::Inner(behind)) => {
-                let joins = before.separators.joins(&behind.separators);
+                let joins = before.separators.joins(&behind.separators, SEPARATORS_MAX);
                 before.separators.append(&separator);
                 before.separators.append(&behind.separators);
                 before.children.extend(behind.children.iter().cloned());
