@@ -119,6 +119,23 @@ fn check_says_all_that_is_wrong_in_all_files() {
 }
 
 #[test]
+fn check_warns_and_shows_how_queries_find_rows() {
+    let source = "app a\nrecord Row { id: int, of: int }\nstate rows: list of Row by id index of\n\
+        state idle: int = 0\nview v(n: int) = [r for r in rows where r.of == n]\n";
+    let desk = Desk::with(&[("a.weft", source)]);
+    let (said, _) = desk.says(0, &["check", "a.weft"], "");
+    assert!(said.contains("warning[W0103]: the state `idle`") && said.ends_with("1 warning\n"), "{said}");
+    desk.says(1, &["check", "--deny-warnings", "a.weft"], "");
+    let said = desk.lines(0, &["check", "--json", "--queries", "a.weft"], "");
+    assert_eq!((&said[0]["code"], &said[0]["severity"]), (&json!("W0103"), &json!("warning")));
+    assert_eq!(
+        (&said[1]["query"], &said[1]["line"], &said[1]["scan"]),
+        (&json!("rows"), &json!(5), &json!(false))
+    );
+    assert!(said[1]["by"].as_str().is_some_and(|by| by.contains("index of")), "{}", said[1]);
+}
+
+#[test]
 fn fmt_writes_the_one_layout_or_nothing() {
     let desk = Desk::with(&[("a.weft", "app   a\nstate x:int=1\n"), ("wrong.weft", "app a\nstate = 1\n")]);
     assert_eq!(desk.says(1, &["fmt", "--check", "a.weft"], "").0, "a.weft: has another layout\n");
