@@ -131,6 +131,13 @@ fn a_line_typed_at_anns_page_appears_at_bens() {
     at_ben.click("#people .person").expect("ann can be chosen");
     at_ben.wait_for_text(".line:not(.mine) .text", text, deadline).expect("the line appears at ben's");
     at_ann.wait_for_text(".line.mine .progress", "✓✓", deadline).expect("ann sees that ben read it");
+    // Ben begins to answer; ann sees it, until the answer is there.
+    at_ben.type_into("#line", "With the new twine").expect("an answer can be begun");
+    at_ann.wait_for_text("#typing", "is typing", deadline).expect("ann sees that ben is typing");
+    at_ann.wait_for_text("#people .person .writing", "typing", deadline).expect("also among the contacts");
+    at_ben.press_enter("#line").expect("Enter sends");
+    at_ann.wait_for_text(".line:not(.mine) .text", "With the new twine", deadline).expect("the answer comes");
+    at_ann.wait_until_gone("#typing", deadline).expect("nobody is typing any more");
     // Ann has compared ben's node id with the one at the bottom of ben's page.
     at_ann.wait_for_text("#compare-state", "Not verified", deadline).expect("nobody has compared anything");
     at_ann.click("#compare-state").expect("it opens");

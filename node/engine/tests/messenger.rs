@@ -65,7 +65,7 @@ fn a_line_goes_over_and_is_read() {
     assert_eq!(view(&ben, "conversation", &[("peer", ANN.to_string())]), there);
     assert_eq!(
         view(&ben, "people", &[]),
-        format!(r#"[{{"name":"Ann","node":"{ANN}","verified":false,"unread":1}}]"#)
+        format!(r#"[{{"name":"Ann","node":"{ANN}","verified":false,"unread":1,"writing":false}}]"#)
     );
     assert_eq!(view(&ben, "unread", &[]), "1");
 

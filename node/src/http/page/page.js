@@ -4,6 +4,7 @@
 
 const REOPEN_AFTER_MS = { first: 500, most: 5000 };
 const SEARCH_AFTER_MS = 200; // a person goes on typing for as long
+const KEY_EVERY_MS = 3000; // the app takes typing for over after 6 s
 const SIGNS = { waiting: "◌", delivered: "✓", read: "✓✓", refused: "✗" };
 const WORDS = { waiting: "waiting", delivered: "delivered", read: "read", refused: "refused" };
 
@@ -369,6 +370,7 @@ async function write() {
     await post("write", { to: peer, text }, key);
     page.unanswered.delete(peer);
     page.drafts.delete(peer);
+    keyTold = { peer: null, at: 0 };
     if (page.peer === peer) {
       at("line").value = "";
       at("scroll").scrollTop = 0; // its end, since it is reversed
@@ -381,6 +383,17 @@ async function write() {
     setPosting(false);
     fitLine();
   }
+}
+
+// Tells the other that the person is typing, now and then. Where it fails nothing is lost.
+let keyTold = { peer: null, at: 0 };
+
+function tellKey() {
+  const peer = page.peer;
+  const told = keyTold.peer === peer && Date.now() - keyTold.at < KEY_EVERY_MS;
+  if (peer === null || told || at("line").value.trim() === "") return;
+  keyTold = { peer, at: Date.now() };
+  post("key", { to: peer }).catch(() => {});
 }
 
 function setPosting(posting) {
@@ -426,7 +439,7 @@ function chosen() {
   return peer === "" ? null : peer;
 }
 
-at("line").addEventListener("input", fitLine);
+at("line").addEventListener("input", () => { fitLine(); tellKey(); });
 at("line").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
