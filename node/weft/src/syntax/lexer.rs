@@ -252,13 +252,12 @@ impl<'a> Lexer<'a> {
     /// A text in quotes that are none.
     fn quoted_otherwise(&mut self, first: char, closing: &[char]) -> Kind {
         let (start, rest) = (self.at, self.rest());
-        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
         let width = first.len_utf8();
-        let inner = line[width..].find(closing).map(|length| &line[width..width + length]);
-        let end = inner.map_or(width, |inner| {
-            let close = line[width + inner.len()..].chars().next().map_or(0, char::len_utf8);
-            width + inner.len() + close
-        });
+        // Looks no further than to the next quote: a line of many is read once.
+        let stop = rest[width..].char_indices().find(|(_, one)| *one == '\n' || closing.contains(one));
+        let closed = stop.filter(|(_, one)| *one != '\n');
+        let inner = closed.map(|(length, _)| &rest[width..width + length]);
+        let end = closed.map_or(width, |(length, one)| width + length + one.len_utf8());
         let help = match inner.filter(|inner| inner.len() <= 40 && !inner.contains(['"', '\\'])) {
             Some(inner) => format!("texts stand in double quotes: `\"{inner}\"`"),
             None => "texts stand in double quotes: `\"…\"`".into(),
