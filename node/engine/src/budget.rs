@@ -81,6 +81,16 @@ impl Budget {
         }
     }
 
+    /// Charges one operation.
+    #[inline(always)]
+    pub(crate) fn one(&mut self) -> Result<(), Fault> {
+        if self.operations == 0 {
+            return self.operations(1);
+        }
+        self.operations -= 1;
+        Ok(())
+    }
+
     /// Charges a search for one name among so many.
     pub(crate) fn searched(&mut self, count: usize) -> Result<(), Fault> {
         self.operations(count as u64 / 16)

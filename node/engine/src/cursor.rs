@@ -2,7 +2,7 @@
 
 use crate::keyed::{Key, Range};
 use crate::state::State;
-use crate::table::{Keyed, Walk};
+use crate::table::{Keyed, Slot, Walk};
 use std::sync::Arc;
 use weft::Value;
 
@@ -34,7 +34,7 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 pub(crate) enum Walked {
     Along(Walk),
-    /// Keys that were looked for, the next one last.
+    /// Keys that were looked for: the one that it is at last, then the next one.
     Found(Vec<Key>),
     Turned(Box<Turned>),
 }
@@ -61,6 +61,61 @@ pub(crate) enum Step {
 }
 
 impl Cursor {
+    /// The walk along rows that nothing changes, if it is one.
+    #[inline]
+    fn along(&self) -> Option<&Walk> {
+        match self {
+            Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) => Some(walk),
+            _ => None,
+        }
+    }
+
+    /// Goes to the next row of a walk along rows that nothing changes; whether there is one.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> bool {
+        match self {
+            Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) => walk.advance(),
+            _ => false,
+        }
+    }
+
+    /// The next element where it is a word and costs no more; none is no end.
+    #[inline]
+    pub(crate) fn next_word(&mut self) -> Option<i64> {
+        match self {
+            Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) => walk.next_word(),
+            Cursor::Range { next, last, done: false } if *next < *last => {
+                let value = *next;
+                *next += 1;
+                Some(value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The word of a field in the entry that it is at.
+    #[inline]
+    pub(crate) fn word_of(&self, field: u16) -> Option<i64> {
+        self.along()?.word_of(field)
+    }
+
+    /// Where the row that it is at stands.
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        self.along()?.slot()
+    }
+
+    /// The key of the row that it is at.
+    pub(crate) fn key(&self) -> Option<Key> {
+        match self {
+            Cursor::Rows(Rows { walked: Walked::Along(walk), .. }) => walk.key(),
+            Cursor::Rows(Rows { walked: Walked::Found(keys), .. }) => keys.last().cloned(),
+            Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => {
+                turned.alike.as_ref().and_then(|(_, walk)| walk.key())
+            }
+            _ => None,
+        }
+    }
+
     /// What its last step costs by the bytes of keys.
     pub(crate) fn search_operations(&self) -> u64 {
         match self {
@@ -103,7 +158,10 @@ impl Rows {
     fn step(&mut self, keyed: &Keyed) -> Step {
         let next = match &mut self.walked {
             Walked::Along(walk) => walk.next(),
-            Walked::Found(keys) => keys.pop(),
+            Walked::Found(keys) => {
+                keys.pop();
+                keys.last().cloned()
+            }
             Walked::Turned(turned) => return turned.step(keyed),
         };
         match next {

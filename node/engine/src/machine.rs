@@ -2,14 +2,15 @@
 //!
 //! What each operation costs: one operation; `Join`, `MakeRecord`, texts, shared lists and answers also their bytes
 //! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n times
-//! log2 n; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
+//! log2 n; a fold one for each row; rows that an index finds in another order and that are wanted in that of keys one
+//! and log2 n for each; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
 //! arguments' bytes; a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where
 //! it is found among n; an entry eight more where it is made or removed; a row one for each field where it is put or
 //! removed, and the bytes of a record where it is read as a whole. Reading an event's arguments costs the same before
 //! the code runs: one a value, and the bytes of what is made. Bytes made are never given back: the budget is a sum,
 //! not a peak.
 //!
-//! Calls do not use the stack of the thread: frames are kept in a list, and calls among functions are acyclic.
+//! Calls do not use the stack of the thread: callers are kept in a list, and calls among functions are acyclic.
 
 mod keys;
 mod ranges;
@@ -36,8 +37,11 @@ pub(crate) struct Machine<'m> {
     pub(crate) me: Arc<[u8; 32]>,
     pub(crate) now: i64,
     chance: Chance,
+    /// Of the running function and its callers.
     registers: Vec<Value>,
-    frames: Vec<Frame>,
+    cursors: Vec<Cursor>,
+    running: Frame,
+    callers: Vec<Frame>,
 }
 
 /// A send, its arguments still values.
@@ -56,15 +60,18 @@ pub(crate) enum Stopped {
     Asks(TestOperation),
 }
 
-#[derive(Debug, Default)]
+/// A function that waits for the one it called.
+#[derive(Debug, Default, Clone, Copy)]
 struct Frame {
     function: u32,
+    /// Its next operation.
     at: usize,
     /// Where its registers begin.
     base: usize,
-    /// Where the caller wants the result.
+    /// Where its cursors begin.
+    first_cursor: usize,
+    /// Where its caller wants the result.
     out: Register,
-    cursors: Vec<Cursor>,
 }
 
 impl<'m> Machine<'m> {
@@ -78,7 +85,9 @@ impl<'m> Machine<'m> {
             now: world.now,
             chance: Chance::new(world.entropy),
             registers: Vec::new(),
-            frames: Vec::new(),
+            cursors: Vec::new(),
+            running: Frame::default(),
+            callers: Vec::new(),
         }
     }
 
@@ -104,15 +113,83 @@ impl<'m> Machine<'m> {
     pub(crate) fn resume(&mut self) -> Result<Stopped, Fault> {
         let module = self.module;
         loop {
-            let Some(frame) = self.frames.last_mut() else { return Err(Fault::unproven("a frame")) };
-            let code = &module.functions[frame.function as usize].code;
-            let Some(operation) = code.get(frame.at).copied() else {
-                return Err(Fault::unproven("an operation"));
-            };
-            frame.at += 1;
-            self.budget.operations(1)?;
-            if let Some(stopped) = self.step(operation)? {
+            let function = module.functions.get(self.running.function as usize);
+            let function = function.ok_or_else(|| Fault::unproven("a function"))?;
+            if let Some(stopped) = self.run_code(&function.code)? {
                 return Ok(stopped);
+            }
+        }
+    }
+
+    /// Runs the running function until another one runs, and tells why it stopped if that is all. What loops are made of
+    /// is done here, without a call each; the rest is done by `step`.
+    fn run_code(&mut self, code: &[Operation]) -> Result<Option<Stopped>, Fault> {
+        let mut at = self.running.at;
+        loop {
+            let Some(operation) = code.get(at) else { return Err(Fault::unproven("an operation")) };
+            at += 1;
+            self.budget.one()?;
+            match *operation {
+                Operation::Copy { out, from } => match self.get(from) {
+                    Value::Word(word) => self.set_word(out, *word),
+                    value => self.set(out, value.clone()),
+                },
+                Operation::Jump { to } => at = to as usize,
+                Operation::JumpIf { condition, to } => {
+                    if self.word(condition)? != 0 {
+                        at = to as usize;
+                    }
+                }
+                Operation::JumpUnless { condition, to } => {
+                    if self.word(condition)? == 0 {
+                        at = to as usize;
+                    }
+                }
+                Operation::JumpIfNone { value, to } => {
+                    if matches!(self.get(value), Value::None) {
+                        at = to as usize;
+                    }
+                }
+                Operation::JumpLess { left, right, wanted, to } => {
+                    if (self.word(left)? < self.word(right)?) == wanted {
+                        at = to as usize;
+                    }
+                }
+                Operation::JumpEqual { left, right, wanted, to } => {
+                    if (self.word(left)? == self.word(right)?) == wanted {
+                        at = to as usize;
+                    }
+                }
+                Operation::JumpHasRow { list, key, wanted, to } => {
+                    if self.has_row(list, key)? == wanted {
+                        at = to as usize;
+                    }
+                }
+                Operation::Arithmetic { operator, out, left, right } => {
+                    let result = values::calculate(operator, self.word(left)?, self.word(right)?)?;
+                    self.set_word(out, result);
+                }
+                Operation::FieldOf { out, cursor, list, field } => self.field_of(out, cursor, list, field)?,
+                Operation::FieldThere { out, list, key, field } => self.field_there(out, list, key, field)?,
+                Operation::Next { cursor, out, done } => {
+                    if !self.next(cursor, out)? {
+                        at = done as usize;
+                    }
+                }
+                Operation::Call { function, first, count, out } => {
+                    self.running.at = at;
+                    self.call(function, first, count, out)?;
+                    return Ok(None);
+                }
+                Operation::Return { value } => {
+                    let value = value.map_or(Value::None, |value| self.take(value));
+                    return Ok(self.leave(value).map(Stopped::Ended));
+                }
+                Operation::Test(asked) => {
+                    self.running.at = at;
+                    return Ok(Some(Stopped::Asks(asked)));
+                }
+                other => self.step(other)?,
             }
         }
     }
@@ -120,49 +197,66 @@ impl<'m> Machine<'m> {
     fn enter(&mut self, function: u32, out: Register) -> Result<(), Fault> {
         let code = &self.module.functions[function as usize];
         self.budget.operations(u64::from(code.registers) / 8)?;
-        let base = self.registers.len();
+        let (base, first_cursor) = (self.registers.len(), self.cursors.len());
         self.registers.resize(base + code.registers as usize, Value::None);
-        let cursors = (0..code.cursors).map(|_| Cursor::Closed).collect();
-        self.frames.push(Frame { function, at: 0, base, out, cursors });
+        self.cursors.resize_with(first_cursor + code.cursors as usize, Cursor::default);
+        self.running = Frame { function, at: 0, base, first_cursor, out };
+        Ok(())
+    }
+
+    fn call(&mut self, function: u32, first: Register, count: u16, out: Register) -> Result<(), Fault> {
+        self.callers.push(self.running);
+        let from = self.running.base + first as usize;
+        self.enter(function, out)?;
+        for at in 0..usize::from(count) {
+            let argument = self.registers[from + at].clone();
+            self.registers[self.running.base + at] = argument;
+        }
         Ok(())
     }
 
     /// Ends the innermost function; the result if it was the outermost.
     fn leave(&mut self, value: Value) -> Option<Value> {
-        let frame = self.frames.pop()?;
-        self.registers.truncate(frame.base);
-        if self.frames.is_empty() {
-            return Some(value);
-        }
-        self.set(frame.out, value);
+        let Frame { base, first_cursor, out, .. } = self.running;
+        self.registers.truncate(base);
+        self.cursors.truncate(first_cursor);
+        let Some(caller) = self.callers.pop() else { return Some(value) };
+        self.running = caller;
+        self.set(out, value);
         None
     }
 
     // Registers. That a function's registers are all below its count is the compiler's promise.
 
-    fn base(&self) -> usize {
-        self.frames.last().map_or(0, |frame| frame.base)
-    }
-
+    #[inline(always)]
     pub(crate) fn get(&self, register: Register) -> &Value {
-        &self.registers[self.base() + register as usize]
+        &self.registers[self.running.base + register as usize]
     }
 
+    #[inline(always)]
     pub(crate) fn set(&mut self, register: Register, value: Value) {
-        let at = self.base() + register as usize;
-        self.registers[at] = value;
+        self.registers[self.running.base + register as usize] = value;
+    }
+
+    /// As `set`, where mostly a word was before.
+    #[inline(always)]
+    fn set_word(&mut self, register: Register, word: i64) {
+        match &mut self.registers[self.running.base + register as usize] {
+            Value::Word(place) => *place = word,
+            other => *other = Value::Word(word),
+        }
     }
 
     fn take(&mut self, register: Register) -> Value {
-        let at = self.base() + register as usize;
-        std::mem::take(&mut self.registers[at])
+        std::mem::take(&mut self.registers[self.running.base + register as usize])
     }
 
     pub(crate) fn several(&self, first: Register, count: u16) -> &[Value] {
-        let from = self.base() + first as usize;
+        let from = self.running.base + first as usize;
         &self.registers[from..from + count as usize]
     }
 
+    #[inline(always)]
     fn word(&self, register: Register) -> Result<i64, Fault> {
         match self.get(register) {
             Value::Word(word) => Ok(*word),
@@ -199,23 +293,13 @@ impl<'m> Machine<'m> {
         }
     }
 
-    fn jump(&mut self, to: u32) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.at = to as usize;
-        }
-    }
-
     // Operations.
 
-    /// One operation of control; the others are in `values` and `rows`.
-    fn step(&mut self, operation: Operation) -> Result<Option<Stopped>, Fault> {
+    /// One operation that is not done in the loop; those on values and rows are in `values` and `rows`.
+    fn step(&mut self, operation: Operation) -> Result<(), Fault> {
         match operation {
             Operation::Constant { out, constant } => {
                 let value = self.module.constants[constant as usize].clone();
-                self.set(out, value);
-            }
-            Operation::Copy { out, from } => {
-                let value = self.get(from).clone();
                 self.set(out, value);
             }
             Operation::Now { out } => self.set(out, Value::Word(self.now)),
@@ -223,41 +307,15 @@ impl<'m> Machine<'m> {
                 let me = Value::Node(Arc::clone(&self.me));
                 self.set(out, me);
             }
-            Operation::Jump { to } => self.jump(to),
-            Operation::JumpIf { condition, to } => {
-                if self.word(condition)? != 0 {
-                    self.jump(to);
-                }
-            }
-            Operation::JumpUnless { condition, to } => {
-                if self.word(condition)? == 0 {
-                    self.jump(to);
-                }
-            }
-            Operation::JumpIfNone { value, to } => {
-                if matches!(self.get(value), Value::None) {
-                    self.jump(to);
-                }
-            }
             Operation::Open { cursor, over } => self.open(cursor, over)?,
-            Operation::Next { cursor, out, done } => self.next(cursor, out, done)?,
-            Operation::Call { function, first, count, out } => {
-                let arguments = self.several(first, count).to_vec();
-                self.enter(function, out)?;
-                for (at, argument) in arguments.into_iter().enumerate() {
-                    self.set(at as Register, argument);
-                }
-            }
-            Operation::Return { value } => {
-                let value = value.map_or(Value::None, |value| self.take(value));
-                return Ok(self.leave(value).map(Stopped::Ended));
+            Operation::Fold { fold, cursor, list, field, into } => {
+                self.fold(fold, cursor, list, field, into)?;
             }
             Operation::Refuse { reason } => return Err(Fault::Refused(self.text(reason)?.to_string())),
             Operation::Send { output, first, count, to } => self.send(output, first, count, to)?,
-            Operation::Test(asked) => return Ok(Some(Stopped::Asks(asked))),
             other => self.compute(other)?,
         }
-        Ok(None)
+        Ok(())
     }
 
     fn open(&mut self, cursor: u16, over: Over) -> Result<(), Fault> {
@@ -268,29 +326,34 @@ impl<'m> Machine<'m> {
                 Cursor::Range { next: self.word(from)?, last: self.word(upto)?, done: false }
             }
         };
-        if let Some(frame) = self.frames.last_mut() {
-            frame.cursors[cursor as usize] = opened;
-        }
+        self.cursors[self.running.first_cursor + cursor as usize] = opened;
         Ok(())
     }
 
-    fn next(&mut self, cursor: u16, out: Register, done: u32) -> Result<(), Fault> {
+    /// Goes to the next element; whether there is one.
+    #[inline]
+    fn next(&mut self, cursor: u16, out: Register) -> Result<bool, Fault> {
+        let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
+        if let Some(word) = place.next_word() {
+            match &mut self.registers[self.running.base + out as usize] {
+                Value::Word(place) => *place = word,
+                other => *other = Value::Word(word),
+            }
+            return Ok(true);
+        }
         loop {
-            let Some(frame) = self.frames.last_mut() else { return Ok(()) };
-            let place = &mut frame.cursors[cursor as usize];
             let step = place.step(&self.state);
             self.budget.operations(place.search_operations())?;
             match step {
                 Step::Value(value) => {
                     self.set(out, value);
-                    return Ok(());
+                    return Ok(true);
                 }
                 Step::Skipped => self.budget.operations(1)?,
                 Step::Done => {
                     // What the loop ran over is given back: a list that is still held is copied when it grows.
-                    frame.cursors[cursor as usize] = Cursor::Closed;
-                    self.jump(done);
-                    return Ok(());
+                    *place = Cursor::Closed;
+                    return Ok(false);
                 }
             }
         }

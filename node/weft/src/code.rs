@@ -114,6 +114,17 @@ pub enum Order {
     ByKey,
 }
 
+/// What is made of a field of many rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    /// Their sum.
+    Sum,
+    /// The least one, or none.
+    Least,
+    /// The greatest one, or none.
+    Greatest,
+}
+
 /// What a cursor runs over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
@@ -157,6 +168,27 @@ pub enum Operation {
     },
     JumpIfNone {
         value: Register,
+        to: Target,
+    },
+    /// Whether a word is less than another is as wanted.
+    JumpLess {
+        left: Register,
+        right: Register,
+        wanted: bool,
+        to: Target,
+    },
+    /// Whether two words are equal is as wanted.
+    JumpEqual {
+        left: Register,
+        right: Register,
+        wanted: bool,
+        to: Target,
+    },
+    /// Whether there is a row at a key is as wanted.
+    JumpHasRow {
+        list: u32,
+        key: Register,
+        wanted: bool,
         to: Target,
     },
 
@@ -362,6 +394,13 @@ pub enum Operation {
         key: Register,
         field: u16,
     },
+    /// A field of the row that a cursor is at, where nothing changed it since the opening.
+    FieldOf {
+        out: Register,
+        cursor: Cursor,
+        list: u32,
+        field: u16,
+    },
     HasRow {
         out: Register,
         list: u32,
@@ -371,6 +410,13 @@ pub enum Operation {
     AddRow {
         list: u32,
         row: Register,
+        out: Register,
+    },
+    /// As `AddRow`, the row's fields in registers.
+    AddFields {
+        list: u32,
+        first: Register,
+        count: u16,
         out: Register,
     },
     /// Gives the key.
@@ -442,6 +488,26 @@ pub enum Operation {
         cursor: Cursor,
         out: Register,
         done: Target,
+    },
+
+    /// Runs a cursor over rows to its end and folds a field of a plain word of each (one operation a row).
+    Fold {
+        fold: Fold,
+        cursor: Cursor,
+        list: u32,
+        field: u16,
+        /// Of a sum the first of its two registers; else the least or the greatest so far, or none.
+        into: Register,
+    },
+    /// Adds a word to a sum of 128 bits in two registers.
+    SumInto {
+        sum: Register,
+        value: Register,
+    },
+    /// The word that a sum of 128 bits is; one that is none refuses the event.
+    Sum {
+        out: Register,
+        sum: Register,
     },
 
     Call {

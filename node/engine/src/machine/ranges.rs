@@ -8,7 +8,7 @@ use crate::table::Keyed;
 use std::mem::size_of;
 use std::ops::Bound;
 use weft::Value;
-use weft::code::{End, Order, Register, Rows};
+use weft::code::{End, Fold, Order, Register, Rows};
 
 /// Where more than one in so many rows is in a range of an index, running over all of them in the order of keys costs
 /// less than looking for those and sorting them.
@@ -43,6 +43,8 @@ impl Machine<'_> {
                     self.budget.bytes(count * size_of::<Key>())?;
                     let mut keys: Vec<Key> = std::iter::from_fn(|| walk.next()).collect();
                     keys.sort_unstable_by(|left, right| right.cmp(left));
+                    // The one that is left behind first.
+                    keys.push(Key::default());
                     Walked::Found(keys)
                 }
             }
@@ -56,6 +58,40 @@ impl Machine<'_> {
         let (keyed, range) = self.range(&rows)?;
         let count = count(keyed, rows.index, &range) as i64;
         self.set(out, Value::Word(count));
+        Ok(())
+    }
+
+    /// Runs a cursor over rows to its end and folds a field of each.
+    pub(super) fn fold(
+        &mut self,
+        fold: Fold,
+        cursor: u16,
+        list: u32,
+        field: u16,
+        into: Register,
+    ) -> Result<(), Fault> {
+        let place = self.running.first_cursor + cursor as usize;
+        let mut over = std::mem::take(&mut self.cursors[place]);
+        let mut total = if fold == Fold::Sum { self.wide(into)? } else { 0 };
+        let mut best = None;
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        while over.advance() {
+            self.budget.one()?;
+            let word = over.word_of(field).or_else(|| {
+                let slot = over.slot().or_else(|| keyed.find(&over.key()?))?;
+                Some(keyed.word(slot, field))
+            });
+            let word = word.ok_or_else(|| Fault::unproven("a row"))?;
+            match fold {
+                Fold::Sum => total += i128::from(word),
+                Fold::Least => best = best.into_iter().chain([word]).min(),
+                Fold::Greatest => best = best.into_iter().chain([word]).max(),
+            }
+        }
+        match fold {
+            Fold::Sum => self.set_wide(into, total),
+            _ => self.set(into, best.map_or(Value::None, Value::Word)),
+        }
         Ok(())
     }
 

@@ -39,10 +39,6 @@ impl Machine<'_> {
                 let key = self.find(list, key)?.ok_or_else(|| self.no_such_row(list))?;
                 self.set(out, key.into_value());
             }
-            Operation::FieldThere { out, list, key, field } => {
-                let value = self.field_there(list, key, field)?;
-                self.set(out, value);
-            }
             Operation::HasRow { out, list, key } => {
                 let there = self.find(list, key)?.is_some();
                 self.set(out, Value::Word(i64::from(there)));
@@ -56,13 +52,14 @@ impl Machine<'_> {
                     return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
                 }
                 self.set(out, key.clone().into_value());
-                self.put(list, key, row)?;
+                self.put(list, key, &row)?;
             }
+            Operation::AddFields { list, first, count, out } => self.add_fields(list, first, count, out)?,
             Operation::PutRow { list, row, out } => {
                 let row = Arc::clone(self.record(row)?);
                 let key = self.key_of(list, &row)?;
                 self.set(out, key.clone().into_value());
-                self.put(list, key, row)?;
+                self.put(list, key, &row)?;
             }
             Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
             Operation::SetField { list, key, field, value } => self.set_field(list, key, field, value)?,
@@ -160,23 +157,79 @@ impl Machine<'_> {
         self.row(list, key)?.ok_or_else(|| self.no_such_row(list))
     }
 
-    fn put(&mut self, list: u32, key: Key, row: Row) -> Result<(), Fault> {
+    fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
         self.budget.bytes(key.len())?;
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
         self.charge_fields(list)?;
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
-        self.charge_entries(list, &key, before.as_ref(), Some(&row))?;
-        self.state.put(list, key, &row)
+        self.charge_entries(list, &key, before.as_ref(), Some(row))?;
+        self.state.put(list, key, row)
     }
 
-    fn field_there(&mut self, list: u32, key: Register, field: u16) -> Result<Value, Fault> {
+    pub(super) fn has_row(&mut self, list: u32, key: Register) -> Result<bool, Fault> {
+        if let (Value::Word(word), Some(keyed)) = (self.get(key), self.state.keyed(list)) {
+            return Ok(keyed.find(&Key::Word(*word)).is_some());
+        }
+        Ok(self.find(list, key)?.is_some())
+    }
+
+    pub(super) fn field_there(
+        &mut self,
+        out: Register,
+        list: u32,
+        key: Register,
+        field: u16,
+    ) -> Result<(), Fault> {
         let Some(key) = self.key(key)? else { return Err(self.no_such_row(list)) };
-        self.charge_search(list, key.len(), 1)?;
+        if let Key::Bytes(bytes) = &key {
+            self.charge_search(list, bytes.len(), 1)?;
+        }
         let keyed = self.keyed(list)?;
-        let slot = keyed.find(&key).ok_or_else(|| self.no_such_row(list))?;
-        Ok(keyed.value(slot, field))
+        let Some(slot) = keyed.find(&key) else { return Err(self.no_such_row(list)) };
+        let value = keyed.value(slot, field);
+        self.set(out, value);
+        Ok(())
+    }
+
+    /// A field of the row that a cursor is at: of the entry that it is at, where that has it, else of the row.
+    pub(super) fn field_of(
+        &mut self,
+        out: Register,
+        cursor: u16,
+        list: u32,
+        field: u16,
+    ) -> Result<(), Fault> {
+        let place = &self.cursors[self.running.first_cursor + cursor as usize];
+        if let Some(word) = place.word_of(field) {
+            self.set_word(out, word);
+            return Ok(());
+        }
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let key = place.key();
+        let slot = place.slot().or_else(|| keyed.find(key.as_ref()?));
+        let slot = slot.ok_or_else(|| Fault::unproven("a row"))?;
+        let value = keyed.value(slot, field);
+        if let Some(Key::Bytes(bytes)) = key {
+            self.charge_search(list, bytes.len(), 1)?;
+        }
+        self.set(out, value);
+        Ok(())
+    }
+
+    /// Adds a row whose fields stand in registers; gives its key.
+    fn add_fields(&mut self, list: u32, first: Register, count: u16, out: Register) -> Result<(), Fault> {
+        self.budget.bytes(count as usize * size_of::<Value>())?;
+        let row: Row = self.several(first, count).into();
+        let key = self.key_of(list, &row)?;
+        self.charge_search(list, key.len(), 1)?;
+        if self.keyed(list)?.find(&key).is_some() {
+            let name = &self.module.list(list).name;
+            return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
+        }
+        self.set(out, key.clone().into_value());
+        self.put(list, key, &row)
     }
 
     fn set_field(&mut self, list: u32, key: Register, field: u16, value: Register) -> Result<(), Fault> {

@@ -20,6 +20,14 @@ impl Machine<'_> {
                 let result = calculate(operator, self.word(left)?, self.word(right)?)?;
                 self.set(out, Value::Word(result));
             }
+            Operation::SumInto { sum, value } => {
+                let total = self.wide(sum)? + i128::from(self.word(value)?);
+                self.set_wide(sum, total);
+            }
+            Operation::Sum { out, sum } => {
+                let total = i64::try_from(self.wide(sum)?).map_err(|_| overflow())?;
+                self.set(out, Value::Word(total));
+            }
             Operation::Negate { out, from } => {
                 let result = self.word(from)?.checked_neg().ok_or_else(overflow)?;
                 self.set(out, Value::Word(result));
@@ -88,6 +96,17 @@ impl Machine<'_> {
         let mut changed = record.to_vec();
         changed[field as usize] = self.get(value).clone();
         Ok(changed.into())
+    }
+
+    /// The sum of 128 bits in two registers. No sum of as many words as there are operations is larger.
+    pub(super) fn wide(&self, sum: Register) -> Result<i128, Fault> {
+        let (low, high) = (self.word(sum)?, self.word(sum + 1)?);
+        Ok(i128::from(high) << 64 | i128::from(low as u64))
+    }
+
+    pub(super) fn set_wide(&mut self, sum: Register, total: i128) {
+        self.set(sum, Value::Word(total as i64));
+        self.set(sum + 1, Value::Word((total >> 64) as i64));
     }
 
     fn compare(
@@ -354,7 +373,8 @@ fn overflow() -> Fault {
 }
 
 /// Checked; division rounds towards minus infinity.
-fn calculate(operator: Arithmetic, left: i64, right: i64) -> Result<i64, Fault> {
+#[inline]
+pub(super) fn calculate(operator: Arithmetic, left: i64, right: i64) -> Result<i64, Fault> {
     if right == 0 && matches!(operator, Arithmetic::Divide | Arithmetic::Remainder) {
         return Err(division_by_zero());
     }

@@ -26,7 +26,14 @@ pub(super) struct Shape {
     words: Option<(usize, usize)>,
     /// Whether the key is one plain word.
     by_word: bool,
+    /// Which word of an entry a key of one word is.
+    key_word: usize,
+    /// Of each field of the record the word of an entry that it is, [`ABSENT`] of one that is none.
+    places: Vec<u8>,
 }
+
+/// No word of an entry: more than there are.
+const ABSENT: u8 = u8::MAX;
 
 #[derive(Debug, Clone)]
 pub(super) struct Sorted {
@@ -118,7 +125,13 @@ impl Shape {
         let words = words.and_then(|width| Some((width, sum(&fields[..own.len()])?)));
         let room = words.map_or(0, |(width, _)| WORDS_MAX - width);
         let covers = covers.iter().copied().take(room).collect();
-        Shape { fields, own: own.len(), covers, words, by_word: layout.by_word }
+        let key_word = words.map_or(0, |(_, own)| own);
+        let (own, by_word, places) = (own.len(), layout.by_word, Vec::new());
+        let mut shape = Shape { fields, own, covers, words, by_word, key_word, places };
+        let place = |field| shape.word_of(field).and_then(|word| u8::try_from(word).ok()).unwrap_or(ABSENT);
+        let places = (0..layout.kinds.len() as u16).map(place).collect();
+        shape.places = places;
+        shape
     }
 
     /// Whether a change of this field changes an entry.
@@ -506,6 +519,32 @@ impl SortedWalk {
                 Some(self.shape.key_of_bytes(leaf.entries.key(at)))
             }
         }
+    }
+
+    /// Whether entries are words and keys one of them.
+    #[inline]
+    pub(super) fn by_word(&self) -> bool {
+        self.shape.by_word && matches!(self.walk, FormWalk::Words(_))
+    }
+
+    /// The key of the next row, where it is one word of an entry of words.
+    #[inline]
+    pub(super) fn next_word(&mut self) -> Option<i64> {
+        let FormWalk::Words(walk) = &mut self.walk else { return None };
+        if !walk.advance() {
+            return None;
+        }
+        let (leaf, at) = walk.here()?;
+        leaf.entries.entry(at).get(self.shape.key_word).copied()
+    }
+
+    /// The word of a field in the entry that it is at.
+    #[inline]
+    pub(super) fn word_of(&self, field: u16) -> Option<i64> {
+        let FormWalk::Words(walk) = &self.walk else { return None };
+        let word = *self.shape.places.get(field as usize)?;
+        let (leaf, at) = walk.here()?;
+        leaf.entries.entry(at).get(usize::from(word)).copied()
     }
 
     /// A word of the entry that it is at; 0 where entries are no words.

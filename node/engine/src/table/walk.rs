@@ -126,6 +126,28 @@ impl Walk {
         }
     }
 
+    /// The key of the next row where it is a plain word; none is no end.
+    #[inline]
+    pub(crate) fn next_word(&mut self) -> Option<i64> {
+        match &mut self.0 {
+            Over::Sorted(walk) if walk.by_word() => walk.next_word(),
+            Over::Dense { .. } => match self.advance() {
+                true => Some(self.word(0)),
+                false => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The word of a field in the entry that it is at, where entries are words and have it.
+    #[inline]
+    pub(crate) fn word_of(&self, field: u16) -> Option<i64> {
+        match &self.0 {
+            Over::Sorted(walk) => walk.word_of(field),
+            _ => None,
+        }
+    }
+
     /// The key of the next row.
     pub(crate) fn next(&mut self) -> Option<Key> {
         if self.advance() { self.key() } else { None }

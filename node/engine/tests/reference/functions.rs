@@ -164,7 +164,7 @@ impl Run<'_> {
             "all" => !value.bool(),
             _ => false,
         };
-        let mut result = Aggregate { name, kind, values: &mut values, sum: Ok(None) };
+        let mut result = Aggregate { name, kind, values: &mut values, sum: Ok(None), wide: 0 };
         match query {
             Some(query) => {
                 self.query(query, false, &mut |run| {
@@ -202,6 +202,11 @@ fn reached(name: &str) -> &'static str {
     }
 }
 
+/// The int that a sum is.
+fn word(sum: i128) -> Outcome<i64> {
+    i64::try_from(sum).map_err(|_| "a number grew too large".into())
+}
+
 /// What a function makes of the values of a query.
 struct Aggregate<'a> {
     name: &'a str,
@@ -209,12 +214,16 @@ struct Aggregate<'a> {
     kind: Kind,
     values: &'a mut Vec<Value>,
     sum: Outcome<Option<Value>>,
+    /// The sum of ints.
+    wide: i128,
 }
 
 impl Aggregate<'_> {
-    /// A sum that grows too large refuses at once.
+    /// A sum of reals that grows too large refuses at once; one of ints where all of it is too large.
     fn take(&mut self, value: Value) -> Outcome<()> {
-        if let "sum" | "mean" = self.name {
+        if let ("sum" | "mean", Value::Int(word) | Value::Duration(word)) = (self.name, &value) {
+            self.wide += i128::from(*word);
+        } else if let "sum" | "mean" = self.name {
             let before = std::mem::replace(&mut self.sum, Ok(None))?;
             let before = before.unwrap_or_else(|| self.zero(&value));
             self.sum = Ok(Some(calculate(Binary::Add, &before, &value)?));
@@ -233,9 +242,14 @@ impl Aggregate<'_> {
 
     fn end(self) -> Outcome<Value> {
         let count = self.values.len() as i64;
+        let sum = match self.values.first() {
+            Some(Value::Int(_)) => Ok(Some(Value::Int(word(self.wide)?))),
+            Some(Value::Duration(_)) => Ok(Some(Value::Duration(word(self.wide)?))),
+            _ => self.sum,
+        };
         Ok(match self.name {
             "count" => Value::Int(count),
-            "sum" => match self.sum? {
+            "sum" => match sum? {
                 Some(sum) => sum,
                 None => match self.kind {
                     Kind::Real => Value::Real(Real::ZERO),
@@ -243,7 +257,7 @@ impl Aggregate<'_> {
                     _ => Value::Int(0),
                 },
             },
-            "mean" => match self.sum? {
+            "mean" => match sum? {
                 Some(Value::Int(sum)) => real(sum as f64 / count as f64)?,
                 Some(Value::Real(sum)) => real(sum.get() / count as f64)?,
                 _ => Value::None,

@@ -56,6 +56,8 @@ pub(super) enum Held {
     Row,
     /// The key of a row that is there, or none.
     Key,
+    /// The key of the row that a cursor is at.
+    Here(Cursor),
     /// A key, or none; whether a row is there must be looked up.
     Place,
 }
@@ -67,7 +69,8 @@ pub(super) enum BindingKind {
     /// Stands for the list at a key, which is none where `optional`.
     Row { list: u32, key: Register, optional: bool },
     /// The row at a key, or none where `optional`, while nothing can change it: its fields are read when they are wanted.
-    Element { list: u32, key: Register, optional: bool },
+    /// `cursor` is at it as long as the name is in scope.
+    Element { list: u32, key: Register, optional: bool, cursor: Option<Cursor> },
     /// A keyed list of this function's own.
     Keyed { list: u32 },
 }
@@ -112,6 +115,8 @@ pub(super) struct Body<'c, 'a> {
     next: Register,
     highest: Register,
     cursors: Cursor,
+    /// Where the last jump was aimed at: what stands there is not taken back.
+    aimed_at: Target,
     overflowed: bool,
 }
 
@@ -133,6 +138,7 @@ impl<'c, 'a> Body<'c, 'a> {
             next: 0,
             highest: 0,
             cursors: 0,
+            aimed_at: 0,
             overflowed: false,
         }
     }
@@ -208,6 +214,81 @@ impl<'c, 'a> Body<'c, 'a> {
         self.code.len() as Target
     }
 
+    /// The place where a loop goes on.
+    pub(super) fn loop_start(&mut self) -> Target {
+        self.aimed_at = self.here();
+        self.aimed_at
+    }
+
+    /// A jump taken where a condition that was lowered from `begins` on is as wanted. What the condition came from is
+    /// one operation with it, where nothing else jumps into it.
+    pub(super) fn jump_when(&mut self, condition: Register, wanted: bool, begins: Target) -> usize {
+        let (mut condition, mut wanted) = (condition, wanted);
+        let first = begins.max(self.aimed_at) as usize;
+        while self.code.len() > first
+            && let Some(Operation::Not { out, from }) = self.code.last()
+            && *out == condition
+        {
+            (condition, wanted) = (*from, !wanted);
+            self.code.pop();
+        }
+        let to = 0;
+        let last = self.code.last().filter(|_| self.code.len() > first).copied();
+        let fused = match last {
+            Some(Operation::Less { comparison: Comparison::Word, out, left, right }) if out == condition => {
+                Some(Operation::JumpLess { left, right, wanted, to })
+            }
+            Some(Operation::Equal { comparison: Comparison::Word, out, left, right }) if out == condition => {
+                Some(Operation::JumpEqual { left, right, wanted, to })
+            }
+            Some(Operation::HasRow { out, list, key }) if out == condition => {
+                Some(Operation::JumpHasRow { list, key, wanted, to })
+            }
+            Some(Operation::IsNone { out, from: value }) if out == condition && wanted => {
+                Some(Operation::JumpIfNone { value, to })
+            }
+            _ => None,
+        };
+        match fused {
+            Some(jump) => {
+                self.code.pop();
+                self.emit(jump)
+            }
+            None if wanted => self.jump_if(condition),
+            None => self.jump_unless(condition),
+        }
+    }
+
+    /// Takes back the making of a record that nobody else wants; where its fields are.
+    pub(super) fn take_back_record(&mut self, record: Register) -> Option<(Register, u16)> {
+        let Some(Operation::MakeRecord { out, first, count }) = self.code.last().copied() else {
+            return None;
+        };
+        if out != record || self.aimed_at >= self.here() {
+            return None;
+        }
+        self.code.pop();
+        Some((first, count))
+    }
+
+    /// Aims a jump at a place before it.
+    pub(super) fn aim_back(&mut self, jump: usize, target: Target) {
+        let aimed_at = self.aimed_at;
+        self.aim(jump);
+        self.aimed_at = aimed_at;
+        if let Some(
+            Operation::JumpIf { to, .. }
+            | Operation::JumpUnless { to, .. }
+            | Operation::JumpIfNone { to, .. }
+            | Operation::JumpLess { to, .. }
+            | Operation::JumpEqual { to, .. }
+            | Operation::JumpHasRow { to, .. },
+        ) = self.code.get_mut(jump)
+        {
+            *to = target;
+        }
+    }
+
     /// A jump whose target is the place where [`Body::aim`] is called.
     pub(super) fn jump(&mut self) -> usize {
         self.emit(Operation::Jump { to: 0 })
@@ -232,12 +313,16 @@ impl<'c, 'a> Body<'c, 'a> {
     /// Aims a jump at the next operation.
     pub(super) fn aim(&mut self, jump: usize) {
         let here = self.here();
+        self.aimed_at = here;
         match self.code.get_mut(jump) {
             Some(
                 Operation::Jump { to }
                 | Operation::JumpIf { to, .. }
                 | Operation::JumpUnless { to, .. }
                 | Operation::JumpIfNone { to, .. }
+                | Operation::JumpLess { to, .. }
+                | Operation::JumpEqual { to, .. }
+                | Operation::JumpHasRow { to, .. }
                 | Operation::Next { done: to, .. },
             ) => *to = here,
             _ => debug_assert!(self.overflowed, "only jumps are aimed"),
@@ -368,7 +453,7 @@ impl<'c, 'a> Body<'c, 'a> {
                     name,
                     match may_change {
                         true => BindingKind::Row { list, key: slot, optional },
-                        false => BindingKind::Element { list, key: slot, optional },
+                        false => BindingKind::Element { list, key: slot, optional, cursor: None },
                     },
                 );
             }

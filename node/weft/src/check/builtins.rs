@@ -428,6 +428,12 @@ impl<'c, 'a> Body<'c, 'a> {
         self.constant_into(initial, out);
         let one = self.constant(Value::Word(1));
         let counted = self.constant(Value::Word(0));
+        // A sum of ints is kept in 128 bits: only what it comes to must be an int.
+        let wide = self.row_of_registers(2);
+        if let "sum" | "mean" = name {
+            self.constant_into(Value::Word(0), wide);
+            self.constant_into(Value::Word(0), wide.saturating_add(1));
+        }
         let mut result = (Type::Broken, None);
         let runs = if query.is_some_and(|query| self.order_is_nothing(name, argument, query)) {
             Runs::Folded
@@ -446,12 +452,21 @@ impl<'c, 'a> Body<'c, 'a> {
                 return Operand { register: out, kind: result.0, origin: None };
             }
         }
+        if let Some(query) = query
+            && let Some(kind) = self.folded(name, argument, query, if name == "sum" { wide } else { out })
+        {
+            if name == "sum" {
+                self.emit(Operation::Sum { out, sum: wide });
+                return Operand { register: out, kind, origin: None };
+            }
+            return Operand { register: out, kind: optional(&kind), origin: None };
+        }
         self.over_values(argument, query, runs, &mut |body, found, leave| {
             if name == "mean" {
                 let operator = Arithmetic::Add;
                 body.emit(Operation::Arithmetic { operator, out: counted, left: counted, right: one });
             }
-            result = body.take_in(name, out, one, &found, argument.span, leave);
+            result = body.take_in(name, (out, wide, one), &found, argument.span, leave);
         });
         if result.0 == Type::Real && matches!(name, "sum" | "mean") {
             // Only now it is known that what is summed are reals.
@@ -459,6 +474,9 @@ impl<'c, 'a> Body<'c, 'a> {
             if let Some(Operation::Constant { constant: initial, .. }) = self.code.get_mut(begins) {
                 *initial = constant;
             }
+        }
+        if !matches!(result.0, Type::Real | Type::Broken) && matches!(name, "sum" | "mean") {
+            self.emit(Operation::Sum { out, sum: wide });
         }
         if name == "mean" {
             return self.mean_of(&result.0, out, counted);
@@ -499,8 +517,7 @@ impl<'c, 'a> Body<'c, 'a> {
     fn take_in(
         &mut self,
         name: &str,
-        out: Register,
-        one: Register,
+        (out, wide, one): (Register, Register, Register),
         found: &Operand,
         span: Span,
         leave: &mut Vec<usize>,
@@ -531,7 +548,7 @@ impl<'c, 'a> Body<'c, 'a> {
                     self.emit(Operation::RealArithmetic { operator, out, left: out, right: found.register });
                     return (Type::Real, None);
                 }
-                self.emit(Operation::Arithmetic { operator, out, left: out, right: found.register });
+                self.emit(Operation::SumInto { sum: wide, value: found.register });
                 (found.kind.clone(), None)
             }
             "min" | "max" => {

@@ -353,9 +353,12 @@ impl<'c, 'a> Body<'c, 'a> {
             let name = self.checker.list(list).name.clone();
             self.may_change_list(list, change.span, &format!("`{name}`"));
             let row = self.need(&change.value, &Type::Record(record));
-            let mut added = self.plain(Type::Record(record), |out| match change.replace {
-                true => Operation::PutRow { list, row, out },
-                false => Operation::AddRow { list, row, out },
+            // A row that is made to be added is no record of its own.
+            let made = if change.replace { None } else { self.take_back_record(row) };
+            let mut added = self.plain(Type::Record(record), |out| match (change.replace, made) {
+                (true, _) => Operation::PutRow { list, row, out },
+                (false, Some((first, count))) => Operation::AddFields { list, first, count, out },
+                (false, None) => Operation::AddRow { list, row, out },
             });
             added.origin = Some(Origin { list, held: Held::Key });
             return added;

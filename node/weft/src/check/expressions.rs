@@ -59,7 +59,9 @@ impl Body<'_, '_> {
 
     /// The row itself, where a register holds only its key.
     pub(super) fn whole(&mut self, operand: Operand) -> Operand {
-        let Some(Origin { list, held: Held::Key | Held::Place }) = operand.origin else { return operand };
+        let Some(Origin { list, held: Held::Key | Held::Here(_) | Held::Place }) = operand.origin else {
+            return operand;
+        };
         let key = operand.register;
         let mut row = match &operand.kind {
             Type::Optional(_) => self.plain(operand.kind, |out| Operation::Row { out, list, key }),
@@ -71,6 +73,9 @@ impl Body<'_, '_> {
 
     /// The key of a row that is there, or none; where there must be one and is none, the event is refused.
     pub(super) fn settled(&mut self, operand: Operand) -> Operand {
+        if let Some(Origin { list, held: Held::Here(_) }) = operand.origin {
+            return Operand { origin: Some(Origin { list, held: Held::Key }), ..operand };
+        }
         let Some(Origin { list, held: Held::Place }) = operand.origin else { return operand };
         let key = operand.register;
         let mut row = match &operand.kind {
@@ -213,7 +218,9 @@ impl Body<'_, '_> {
                     Operand { register, kind, origin }
                 }
                 BindingKind::Row { list, key, optional } => self.row_at(list, key, optional, Held::Place),
-                BindingKind::Element { list, key, optional } => self.row_at(list, key, optional, Held::Key),
+                BindingKind::Element { list, key, optional, cursor } => {
+                    self.row_at(list, key, optional, cursor.map_or(Held::Key, Held::Here))
+                }
                 BindingKind::Keyed { list } => self.whole_list(list, span),
             };
         }
@@ -265,7 +272,7 @@ impl Body<'_, '_> {
         field: u16,
         kind: Type,
     ) -> Operand {
-        if held == Held::Key
+        if held != Held::Place
             && let Some((record, &[only], _)) = self.checker.keyed(list)
             && only == field
             && is_plain_word(&self.checker.record(record).fields[field as usize].kind)
@@ -273,7 +280,10 @@ impl Body<'_, '_> {
             // A key of one plain word is that word.
             return Operand { register: key, kind, origin: None };
         }
-        self.plain(kind, |out| Operation::FieldThere { out, list, key, field })
+        match held {
+            Held::Here(cursor) => self.plain(kind, |out| Operation::FieldOf { out, cursor, list, field }),
+            _ => self.plain(kind, |out| Operation::FieldThere { out, list, key, field }),
+        }
     }
 
     pub(super) fn case(&mut self, case: &str, span: Span, wanted: Option<&Type>) -> Operand {
@@ -486,6 +496,12 @@ impl Body<'_, '_> {
             let kind = self.checker.record(record).fields[*field as usize].kind.clone();
             let register = self.need(key, &kind);
             self.copy(register, first.saturating_add(at as Register));
+        }
+        if let [field] = fields.as_slice()
+            && is_plain_word(&self.checker.record(record).fields[*field as usize].kind)
+        {
+            // A key of one plain word is that word.
+            return Some(first);
         }
         let out = self.register();
         self.emit(Operation::MakeKey { out, list, first, count: keys.len() as u16 });

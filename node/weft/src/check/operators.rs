@@ -380,8 +380,9 @@ impl Body<'_, '_> {
     ) -> Operand {
         let depth = self.scope.len();
         let out = self.register();
+        let begins = self.here();
         let condition = self.condition(condition);
-        let skip = self.jump_unless(condition);
+        let skip = self.jump_when(condition, false, begins);
         let first = self.lower(then, wanted);
         self.copy(first.register, out);
         self.leave_scope(depth);

@@ -228,7 +228,9 @@ impl<'c, 'a> Body<'c, 'a> {
                 let origin = origin.map(|list| Origin { list, held: Held::Row });
                 Operand { register, kind, origin }
             }
-            Some(BindingKind::Element { list, key, optional }) => self.row_at(list, key, optional, Held::Key),
+            Some(BindingKind::Element { list, key, optional, .. }) => {
+                self.row_at(list, key, optional, Held::Key)
+            }
             _ => self.broken(),
         }
     }
@@ -260,15 +262,17 @@ impl<'c, 'a> Body<'c, 'a> {
         let opened = self.over(loops, at, mode);
         let cursor = self.cursor();
         self.emit(Operation::Open { cursor, over: opened.over });
-        let again = self.here();
+        let again = self.loop_start();
         let out = self.register();
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
-        let origin = opened.rows.map(|(list, _)| Origin { list, held: Held::Key });
+        let origin = opened.rows.map(|(list, _)| Origin { list, held: Held::Here(cursor) });
         let element = Operand { register: out, kind: opened.element, origin };
         self.bind_element(source.name, element, opened.rows.is_some_and(|(_, live)| live), again);
         for condition in opened.conditions {
+            let begins = self.here();
             let condition = self.condition(condition);
-            self.emit(Operation::JumpUnless { condition, to: again });
+            let jump = self.jump_when(condition, false, begins);
+            self.aim_back(jump, again);
         }
         self.scans += u16::from(opened.is_scan);
         self.sources(loops, at + 1, mode, again, leave, each);
@@ -282,15 +286,22 @@ impl<'c, 'a> Body<'c, 'a> {
     fn bind_element(&mut self, name: &Word, element: Operand, live: bool, again: Target) {
         let Operand { register: key, kind, origin } = element;
         let binding = match origin {
-            Some(Origin { list, held: Held::Key }) if self.effect == Effect::Tests => {
+            Some(Origin { list, held: Held::Key | Held::Here(_) }) if self.effect == Effect::Tests => {
                 // A test acts on nodes between its statements: what it has named stays as it was.
                 let register = self.register();
                 self.emit(Operation::Row { out: register, list, key });
                 self.emit(Operation::JumpIfNone { value: register, to: again });
                 BindingKind::Value { register, kind, fixed: true, origin: Some(list) }
             }
-            Some(Origin { list, held: Held::Key }) if live => BindingKind::Row { list, key, optional: false },
-            Some(Origin { list, held: Held::Key }) => BindingKind::Element { list, key, optional: false },
+            Some(Origin { list, held: Held::Key | Held::Here(_) }) if live => {
+                BindingKind::Row { list, key, optional: false }
+            }
+            Some(Origin { list, held: Held::Key }) => {
+                BindingKind::Element { list, key, optional: false, cursor: None }
+            }
+            Some(Origin { list, held: Held::Here(cursor) }) => {
+                BindingKind::Element { list, key, optional: false, cursor: Some(cursor) }
+            }
             origin => {
                 let origin = origin.map(|origin| origin.list);
                 BindingKind::Value { register: key, kind, fixed: true, origin }
@@ -412,7 +423,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let depth = self.scope.len();
         let cursor = self.cursor();
         self.emit(Operation::Open { cursor, over: Over::List(list) });
-        let again = self.here();
+        let again = self.loop_start();
         let record = self.register();
         let next = self.emit(Operation::Next { cursor, out: record, done: 0 });
         for (at, (source, element)) in query.sources.iter().zip(elements).enumerate() {
@@ -506,7 +517,7 @@ impl<'c, 'a> Body<'c, 'a> {
         };
         let cursor = self.cursor();
         self.emit(Operation::Open { cursor, over });
-        let again = self.here();
+        let again = self.loop_start();
         let out = self.register();
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
         let mut leave = Vec::new();

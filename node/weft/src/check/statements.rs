@@ -52,9 +52,10 @@ impl Body<'_, '_> {
             StatementKind::For { query, body } => self.for_statement(query, body),
             StatementKind::Require { condition, otherwise } => {
                 let depth = self.scope.len();
+                let begins = self.here();
                 let condition = self.need(condition, &Type::Bool);
                 self.leave_scope(depth);
-                let holds = self.jump_if(condition);
+                let holds = self.jump_when(condition, true, begins);
                 let reason = self.need(otherwise, &Type::Text);
                 self.emit(Operation::Refuse { reason });
                 self.aim(holds);
@@ -92,8 +93,9 @@ impl Body<'_, '_> {
         for (condition, block) in arms {
             let depth = self.scope.len();
             let mark = self.mark();
+            let begins = self.here();
             let condition = self.condition(condition);
-            let skip = self.jump_unless(condition);
+            let skip = self.jump_when(condition, false, begins);
             ends &= self.block(block);
             self.leave_scope(depth);
             self.release(mark);

@@ -9,9 +9,9 @@ use super::{Elements, Loops, Mode, Opened, Runs};
 use crate::check::body::{BindingKind, Body};
 use crate::check::expressions::is_plain_word;
 use crate::check::optional;
-use crate::code::{End, Operation, Order, Over, Register, Rows};
+use crate::code::{End, Fold, Operation, Order, Over, Register, Rows};
 use crate::module::{Plan, Type};
-use crate::syntax::tree::{Binary, Expression, ExpressionKind};
+use crate::syntax::tree::{Binary, Expression, ExpressionKind, Query};
 use crate::syntax::walk;
 
 /// The order that rows must come in.
@@ -292,7 +292,7 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Lowers how many rows of a list a query's condition leaves, if the key or an index tells it; else nothing.
-    pub(in crate::check) fn count_of(&mut self, query: &crate::syntax::tree::Query) -> Option<Register> {
+    pub(in crate::check) fn count_of(&mut self, query: &Query) -> Option<Register> {
         let (None, None, [source]) = (&query.group, &query.take, query.sources.as_slice()) else {
             return None;
         };
@@ -313,6 +313,47 @@ impl<'c, 'a> Body<'c, 'a> {
             false => Operation::CountRows { out, rows },
         });
         Some(out)
+    }
+
+    /// Lowers a fold of a plain field of the rows that the key or an index finds alone; its type, or nothing.
+    pub(in crate::check) fn folded(
+        &mut self,
+        name: &str,
+        argument: &Expression,
+        query: &Query,
+        into: Register,
+    ) -> Option<Type> {
+        let (None, None, [source]) = (&query.group, &query.take, query.sources.as_slice()) else {
+            return None;
+        };
+        let fold = match name {
+            "sum" => Fold::Sum,
+            "min" => Fold::Least,
+            "max" => Fold::Greatest,
+            _ => return None,
+        };
+        let list = self.state_list(&source.list)?;
+        let (record, ..) = self.checker.keyed(list)?;
+        let wanted = field_of_element(argument, &source.name.text)?;
+        let fields = &self.checker.record(record).fields;
+        let field = fields.iter().position(|field| field.name == wanted)?;
+        let kind = fields[field].kind.clone();
+        if !is_plain_word(&kind) || fold == Fold::Sum && !matches!(kind, Type::Int | Type::Duration) {
+            return None;
+        }
+        let loops = Loops { order: Vec::new(), ..Loops::of(query) };
+        let way = self.way(&loops, 0, Mode { runs: Runs::Folded, wanted: Wanted::Any })?;
+        let parts = source.condition.as_ref().map(conjuncts).unwrap_or_default();
+        let is_answered = |part: &&Expression| way.answered.iter().any(|one| std::ptr::eq(*one, *part));
+        if way.order == Order::ByKey || !query.order.is_empty() || !parts.iter().all(is_answered) {
+            return None;
+        }
+        let rows = self.found_by(list, record, &way);
+        self.note_plan(source.name.span, rows);
+        let cursor = self.cursor();
+        self.emit(Operation::Open { cursor, over: Over::Rows(rows) });
+        self.emit(Operation::Fold { fold, cursor, list, field: field as u16, into });
+        Some(kind)
     }
 
     fn note_plan(&mut self, span: crate::diagnostics::Span, rows: Rows) {
