@@ -90,7 +90,7 @@ impl Layout {
         let fields = module.records[*record as usize].fields.iter();
         let kinds: Vec<Type> = fields.map(|field| field.kind.clone()).collect();
         let by_word = matches!(keys.as_slice(), [key] if is_plain_word(&kinds[*key as usize]));
-        let covers = vec![Vec::new(); indexes.len()];
+        let covers = list.covers.clone();
         Layout { kinds, keys: keys.clone(), indexes: indexes.clone(), covers, by_word }
     }
 

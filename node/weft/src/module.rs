@@ -98,6 +98,9 @@ pub struct List {
     pub transient: bool,
     /// What it holds.
     pub kind: ListKind,
+    /// Of each index of a keyed list, the fields of a plain word that its entries have beside: a loop over it reads them,
+    /// and no code assigns them.
+    pub covers: Vec<Vec<u16>>,
 }
 
 /// What a piece of state holds.

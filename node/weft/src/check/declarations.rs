@@ -275,7 +275,8 @@ impl Checker<'_> {
             self.states.insert(state.name.text.clone(), number);
             let was = was.remove(&state.name.span.start);
             let name = state.name.text.clone();
-            self.module.lists.push(List { name, was, transient: state.transient, kind });
+            let covers = no_covers(&kind);
+            self.module.lists.push(List { name, was, transient: state.transient, kind, covers });
         }
     }
 
@@ -577,6 +578,14 @@ impl Checker<'_> {
         let fields = self.fields(&function.fields);
         let answer = function.answer.as_ref().map_or(Type::Broken, |answer| self.resolve(answer));
         Signature { function: number, is_view: function.is_view, fields, by: function.by.is_some(), answer }
+    }
+}
+
+/// As many indexes as a list has, which cover nothing.
+pub(super) fn no_covers(kind: &ListKind) -> Vec<Vec<u16>> {
+    match kind {
+        ListKind::Keyed { indexes, .. } => vec![Vec::new(); indexes.len()],
+        ListKind::Variable { .. } => Vec::new(),
     }
 }
 

@@ -13,6 +13,7 @@ mod builtins;
 mod calls;
 mod changes;
 mod constants;
+mod covers;
 mod declarations;
 mod expressions;
 mod functions;
@@ -184,6 +185,7 @@ impl<'a> Checker<'a> {
         self.check_functions(file);
         self.check_handlers(file, &doors);
         self.check_tests(file);
+        self.cover();
     }
 
     fn check_library(&mut self, unit: &'a Unit, exports: &[Exports]) -> Exports {

@@ -2,6 +2,7 @@
 
 use super::body::{BindingKind, Body, BodyKind, Effect, Held, Loop, Operand, Origin};
 use super::builtins::BUILT_IN;
+use super::declarations::no_covers;
 use super::optional;
 use super::queries::Runs;
 use crate::code::{Operation, TestOperation};
@@ -303,7 +304,9 @@ impl Body<'_, '_> {
             self.bind_value(name, kind);
             return;
         }
-        self.checker.module.scratch.push(List { name: name.text.clone(), was: None, transient: true, kind });
+        let covers = no_covers(&kind);
+        let list_name = name.text.clone();
+        self.checker.module.scratch.push(List { name: list_name, was: None, transient: true, kind, covers });
         self.has_own_lists = true;
         self.emit(Operation::Clear { list });
         self.bind(name, BindingKind::Keyed { list });
