@@ -6,6 +6,7 @@
 use crate::budget::{Budget, Fault, VALUE_BYTES};
 use data_encoding::BASE64;
 use sealing::{NodeId, NodeIdError};
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use weft::Value;
@@ -126,10 +127,17 @@ impl<'t, 'b> Reader<'t, 'b> {
         &self.text[self.at..]
     }
 
+    /// The sign that comes next, after blanks.
     fn peek(&mut self) -> Option<u8> {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
-        self.rest().bytes().next()
+        let rest = &self.text.as_bytes()[self.at..];
+        match rest.first() {
+            Some(b' ' | b'\t' | b'\n' | b'\r') => {
+                let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+                self.at += blanks.count();
+                self.text.as_bytes().get(self.at).copied()
+            }
+            other => other.copied(),
+        }
     }
 
     /// Takes a sign if it comes next.
@@ -180,7 +188,7 @@ impl<'t, 'b> Reader<'t, 'b> {
         }
         self.budget.bytes(fields.len() * VALUE_BYTES)?;
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
-        let mut first = true;
+        let (mut first, mut next) = (true, 0);
         while !self.take(b'}') {
             if !std::mem::take(&mut first) && !self.take(b',') {
                 return self.wrong("`,` or `}`");
@@ -193,9 +201,12 @@ impl<'t, 'b> Reader<'t, 'b> {
                 return self.wrong("`:`");
             }
             self.budget.searched(fields.len())?;
-            let Some(at) = fields.iter().position(|field| field.name == name) else {
+            // Most write the fields in their order.
+            let is_named = |at: &usize| fields.get(*at).is_some_and(|field| *field.name == *name);
+            let Some(at) = Some(next).filter(is_named).or_else(|| (0..fields.len()).find(is_named)) else {
                 return Err(unknown_field(&name, fields).into());
             };
+            next = at + 1;
             let field = &fields[at];
             if values[at].is_some() {
                 return Err(Misshapen::new("is there twice").in_field(&field.name).into());
@@ -257,11 +268,15 @@ impl<'t, 'b> Reader<'t, 'b> {
     /// The letters, digits and signs that come next.
     fn number_text(&self) -> &'t str {
         let rest = self.rest();
-        let of_number = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-        &rest[..rest.find(|c| !of_number(c)).unwrap_or(rest.len())]
+        let of_number = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        &rest[..rest.bytes().position(|byte| !of_number(&byte)).unwrap_or(rest.len())]
     }
 
     fn number(&mut self, kind: &Type) -> Read<Value> {
+        if let Some((word, length)) = short_number(&self.text.as_bytes()[self.at..]) {
+            self.at += length;
+            return Ok(Value::Word(word));
+        }
         let text = self.number_text();
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -291,21 +306,26 @@ impl<'t, 'b> Reader<'t, 'b> {
         Ok(Value::Real(real))
     }
 
-    /// A string, whose quote comes next.
-    fn string(&mut self) -> Read<String> {
+    /// A string, whose quote comes next: as it stands in the text, or put together where it has escapes.
+    fn string(&mut self) -> Read<Cow<'t, str>> {
         self.take(b'"');
-        let mut text = String::new();
+        let mut pieces = String::new();
         loop {
             let rest = self.rest();
-            let Some(stop) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
+            let is_stop = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ');
+            let Some(stop) = rest.as_bytes().iter().position(is_stop) else {
                 return Err(Unread::new("a text is not closed"));
             };
             self.budget.bytes(stop)?;
-            text.push_str(&rest[..stop]);
             self.at += stop + 1;
+            let piece = &rest[..stop];
             match rest.as_bytes()[stop] {
-                b'"' => return Ok(text),
-                b'\\' => text.push(self.escape()?),
+                b'"' if pieces.is_empty() => return Ok(Cow::Borrowed(piece)),
+                b'"' => return Ok(Cow::Owned(pieces + piece)),
+                b'\\' => {
+                    pieces.push_str(piece);
+                    pieces.push(self.escape()?);
+                }
                 _ => return Err(Unread::new("a control character stands in a text; write it as `\\u….`")),
             }
         }
@@ -347,6 +367,28 @@ impl<'t, 'b> Reader<'t, 'b> {
         self.at += 4;
         u32::from_str_radix(digits, 16).ok()
     }
+}
+
+/// Digits that fit an i64 whatever they are.
+const SHORT_DIGITS: usize = 18;
+
+/// The whole number that stands first, and its length, if it is short, regular, and followed by what ends a value;
+/// all others are read, and found fault with, at leisure.
+fn short_number(text: &[u8]) -> Option<(i64, usize)> {
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let digits = &text[sign..];
+    let mut word = 0;
+    let mut length = 0;
+    while let Some(digit @ b'0'..=b'9') = digits.get(length) {
+        if length == SHORT_DIGITS {
+            return None;
+        }
+        word = word * 10 + i64::from(digit - b'0');
+        length += 1;
+    }
+    let regular = length == 1 || length > 1 && digits[0] != b'0';
+    let ended = matches!(digits.get(length), None | Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
+    (regular && ended).then_some((if sign == 1 { -word } else { word }, sign + length))
 }
 
 /// Whether a text is a JSON number: `-`, digits without a leading zero, a fraction, an exponent.
@@ -559,6 +601,12 @@ impl Writer<'_> {
     fn text(&mut self, text: &str, out: &mut String) -> Result<(), Fault> {
         self.budget.bytes(text.len() + 4)?;
         out.push('"');
+        // Most texts have nothing to escape.
+        if !text.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..b' ')) {
+            out.push_str(text);
+            out.push('"');
+            return Ok(());
+        }
         for character in text.chars() {
             match character {
                 '"' => out.push_str("\\\""),
