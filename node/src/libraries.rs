@@ -71,4 +71,20 @@ mod tests {
         check("link.weft", "it leads out of");
         check("../outside.weft", "it leads out of");
     }
+
+    #[test]
+    fn an_app_is_kept_with_its_libraries() {
+        let folder = tempfile::tempdir().unwrap();
+        let (app, library) = (folder.path().join("a.weft"), folder.path().join("b.weft"));
+        std::fs::write(&app, "app a\nuse \"b.weft\" as b\nview v = b.f(1)\n").unwrap();
+        std::fs::write(&library, "library b\nfn f(n: int) = n\n").unwrap();
+        let sources = crate::compile(&[app.clone()]).unwrap();
+        let kept = weft::Sources::from_text(&sources[0].text);
+        assert_eq!(kept.libraries["b.weft"], "library b\nfn f(n: int) = n\n");
+        let wrong = crate::compile(&[library]).unwrap_err().to_string();
+        assert!(wrong.contains("this is a library, not an app"), "{wrong}");
+        std::fs::write(folder.path().join("b.weft"), "library b\nfn f(n: int) = m\n").unwrap();
+        let wrong = crate::compile(&[app]).unwrap_err().to_string();
+        assert!(wrong.contains("b.weft:2:16") && wrong.contains("fn f(n: int) = m"), "{wrong}");
+    }
 }

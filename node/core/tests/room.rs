@@ -45,12 +45,26 @@ const BURSTS: u64 = 6;
 
 const OTHER: &str = "app other\non go(to: node) { send word() to to }\non word() from p { }\nview one = 1\n";
 
+const SAYING: &str = r#"
+app saying
+
+transient state heard: int = 0
+transient output word(n: int)
+
+on say(to: node, n: int) { for i in 1 .. n { send word(i) to to } }
+on word(n: int) from p { heard += 1; send word(n) to p }
+
+view one = heard
+"#;
+
 struct Node {
     core: Core,
     log: Log<Memory>,
     published: BTreeMap<String, Snapshot>,
     /// Records that the link was handed: stream and number.
     sent: Vec<(NodeId, link::StreamId, u64)>,
+    /// What the link was told now or never.
+    said: usize,
     replies: Vec<Reply>,
 }
 
@@ -70,11 +84,12 @@ impl Node {
                 entropy: [2; 32],
                 now: 0,
                 synced: opened.synced,
-                apps: vec![source(CHAIN), source(OTHER)],
+                apps: vec![source(CHAIN), source(OTHER), source(SAYING)],
                 notices: Vec::new(),
             })
             .unwrap_or_else(|wrong| panic!("{wrong}"));
-        let mut node = Node { core, log, published: BTreeMap::new(), sent: Vec::new(), replies: Vec::new() };
+        let mut node =
+            Node { core, log, published: BTreeMap::new(), sent: Vec::new(), said: 0, replies: Vec::new() };
         node.carry_out();
         node
     }
@@ -93,6 +108,7 @@ impl Node {
                     Out::Link(Command::Send { peer, record }) => {
                         self.sent.push((peer, record.stream, record.number));
                     }
+                    Out::Link(Command::Transient { .. }) => self.said += 1,
                     Out::Link(_) => {}
                     Out::Reply { reply, .. } => self.replies.push(reply),
                 },
@@ -179,4 +195,26 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
     (heard, filled) = (heard + 1, filled + 75);
     assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":{heard},"ended":{filled}}}"#));
     assert_eq!(outcome(&mut node, heard), format!(r#"{{"heard":{heard},"ended":{filled}}}"#));
+}
+
+#[test]
+fn what_is_said_now_or_never_is_bounded_and_does_not_go_on_for_ever() {
+    let mut node = Node::start();
+    let ben = Identity::from_seed(&[7; 64]).card(1);
+    let say = |to: NodeId, n: usize| format!(r#"{{"to":"{to}","n":{n}}}"#);
+    // To a node that is no peer nothing goes, and nothing waits.
+    assert!(matches!(node.post("saying", "say", say(ben.node(), 3)), Reply::Applied(_)));
+    assert_eq!(node.said, 0);
+    let ticket = Ticket { node: ben.node(), card_hash: ben.hash(), addresses: Vec::new() };
+    let add = Control::AddPeer { ticket, name: "Ben".to_owned() };
+    assert!(matches!(node.ask(Input::Control { reply: ReplyId(2), control: add }), Reply::Done));
+    assert!(matches!(node.post("saying", "say", say(ben.node(), 3)), Reply::Applied(_)));
+    assert_eq!(node.said, 3);
+    assert!(matches!(node.post("saying", "say", say(ben.node(), 1_000)), Reply::Applied(_)));
+    assert_eq!(node.said, 3 + 256, "of more the newest are dropped");
+    // A handler that answers itself ends with the input that began it, and begins anew with the next one.
+    for round in 1..=2 {
+        assert!(matches!(node.post("saying", "say", say(NodeId([1; 32]), 1)), Reply::Applied(_)));
+        assert_eq!(node.view("saying", "one"), (64 * round).to_string());
+    }
 }
