@@ -235,6 +235,33 @@ fn test_runs_what_stands_in_apps_and_shows_what_differs() {
 }
 
 /// A validator of a part of a document that refers to other parts of it.
+#[test]
+fn plan_says_what_becomes_of_what_is_kept() {
+    let renamed =
+        SCORES.replace("points: int = 0", "score was points: int = 0").replace("s.points", "s.score");
+    let poorer = SCORES.replace("  stage: Stage = .open,\n", "").replace("s.stage, ", "");
+    let desk = Desk::with(&[
+        ("old.weft", SCORES),
+        ("renamed.weft", &renamed),
+        ("poorer.weft", &poorer),
+        ("other.weft", "app other\n"),
+    ]);
+    let (said, _) = desk.says(0, &["plan", "old.weft", "old.weft"], "");
+    assert_eq!(said, "scores: what is kept stays as it is\n");
+    let (said, _) = desk.says(0, &["plan", "old.weft", "renamed.weft"], "");
+    assert_eq!(said, "scores: what changes\n  renamed   Score.score: it was `Score.points`\n");
+    let said = desk.lines(1, &["plan", "--json", "old.weft", "poorer.weft"], "");
+    let help = "if it only has another name, say so with `was`";
+    let lost = json!({
+        "change": "removed", "name": "Score.stage", "verdict": "loses", "what": "it goes",
+        "why": "its value in each row", "help": help,
+    });
+    assert_eq!(said, [json!({ "app": "scores", "verdict": "loses", "changes": [lost] })]);
+    let (_, error) = desk.says(1, &["plan", "old.weft", "other.weft"], "");
+    assert!(error.contains("scores and other are two apps"), "{error}");
+    desk.says(2, &["plan", "old.weft"], "");
+}
+
 fn validator(document: &Value, pointer: &str) -> jsonschema::Validator {
     assert!(document.pointer(pointer).is_some(), "{pointer}");
     let mut schema = document.clone();

@@ -4,7 +4,7 @@ mod demo;
 mod running;
 
 use demo::{Demo, wait_for};
-use running::{RunningNode, output};
+use running::{RunningNode, output, selvedge};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
@@ -242,19 +242,54 @@ fn the_same_key_is_answered_the_same_also_after_kill() {
 }
 
 #[test]
-fn a_state_of_another_shape_is_refused_and_the_old_source_still_runs() {
+fn an_app_whose_source_changed_keeps_what_it_has_or_says_why_not() {
     let folder = workplace();
-    drop(RunningNode::start(folder.path(), "node", "notes.weft"));
-    let changed = APP
-        .replace("id: int, text: text }", "id: int, text: text, at: int }")
-        .replace(", text }\n  return", ", text, at: 1 }\n  return");
-    std::fs::write(folder.path().join("changed.weft"), changed).expect("it is written");
-    let arguments = ["node", "--dir", "node", "--app", "changed.weft", "--http", "127.0.0.1:0"];
-    let output = output(folder.path(), &arguments);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("shape"), "{error}");
-    drop(RunningNode::start(folder.path(), "node", "notes.weft"));
+    let write =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it is written");
+    let node = RunningNode::start(folder.path(), "node", "notes.weft");
+    let answer = node.http().post("/notes/note", &json!({ "text": "kept" }), None);
+    assert_eq!(answer, Ok((200, json!({ "answer": 1 }))));
+    let needy = APP.replace("text: text }", "text: text, at: int }").replace("), text }", "), text, at: 1 }");
+    write("needy.weft", &needy);
+    write(
+        "changed.weft",
+        &APP.replace("text: text }", "words was text: text, at: int = 7 }")
+            .replace("), text }", "), words: text }"),
+    );
+    write(
+        "poorer.weft",
+        "app notes\nrecord Note { id: int }\nstate notes: list of Note by id\nview all = [n for n in notes]\n",
+    );
+    // A node that runs is asked, and a folder on which none runs is looked at; neither changes anything.
+    let plan = |file: &str, code: i32| {
+        let output = output(folder.path(), &["app", "plan", file, "--node", "node", "--json"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str::<Value>(&said).unwrap_or_else(|_| panic!("{said}"))
+    };
+    let plans =
+        || [plan("notes.weft", 0), plan("changed.weft", 0), plan("needy.weft", 1), plan("poorer.weft", 1)];
+    let asked = plans();
+    let verdicts = asked.each_ref().map(|plan| plan["verdict"].as_str().unwrap_or_default());
+    assert_eq!(verdicts, ["keeps", "keeps", "refused", "loses"]);
+    drop(node);
+    assert_eq!(plans(), asked);
+    let start = |arguments: &[&str]| {
+        let all = ["node", "--dir", "node", "--http", "127.0.0.1:0", "--fabric", "127.0.0.1:0", "--json"];
+        selvedge(folder.path(), &[&all, arguments].concat())
+    };
+    for (file, words) in [("needy.weft", "1 row would get no value"), ("poorer.weft", "--allow-loss notes")] {
+        let output = start(&["--app", file]).output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+    let node = RunningNode::of(start(&["--app", "changed.weft"]));
+    assert_eq!(node.ready["changes"][0]["verdict"], "keeps", "{}", node.ready);
+    assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1, "words": "kept", "at": 7 }])));
+    drop(node);
+    let node = RunningNode::of(start(&["--app", "poorer.weft", "--allow-loss", "notes"]));
+    assert_eq!(node.http().get("/notes/all"), Ok(json!([{ "id": 1 }])));
 }
 
 /// The files of a node's log.

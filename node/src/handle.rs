@@ -102,6 +102,11 @@ pub enum Control {
     Peers,
     /// How the node is.
     Status,
+    /// What another version of an app would do to what it keeps.
+    Plan {
+        /// Its source.
+        source: String,
+    },
 }
 
 /// Why a control request was not carried out.

@@ -16,6 +16,7 @@ mod log_writer;
 pub mod offline;
 mod owner;
 mod process;
+mod rehearsal;
 mod service;
 
 pub use folder::ControlFile;

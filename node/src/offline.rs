@@ -2,6 +2,7 @@
 
 use crate::folder::{self, ControlFile};
 use crate::process::{CARD_SEQUENCE, NodeError, Recovered, recover};
+use crate::rehearsal;
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
@@ -17,6 +18,12 @@ pub enum OfflineError {
     /// The folder cannot be opened.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// An app's source that is not right.
+    #[error("{0}")]
+    Source(String),
+    /// An app that this node never ran.
+    #[error("the app {0} was never on this node: there is nothing kept that could change")]
+    NoApp(String),
     /// The node refuses.
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -66,6 +73,22 @@ pub fn status(dir: &Path) -> Result<Value, OfflineError> {
         Reply::Status(status) => Ok(json!(status)),
         reply => unreachable!("the core answers a status with one, not {reply:?}"),
     }
+}
+
+/// What a running node says at `/-/plan` of this source, an app's with its libraries (`weft::Sources::to_text`).
+///
+/// # Errors
+/// The folder cannot be opened, the source is not right, or the app was never on this node.
+pub fn plan(dir: &Path, source: &str) -> Result<Value, OfflineError> {
+    if !folder::is_nodes(dir) {
+        return Err(OfflineError::NoNode(dir.to_owned()));
+    }
+    let module = rehearsal::read(source).map_err(OfflineError::Source)?;
+    let folder = Folder::open(dir).map_err(NodeError::from)?;
+    let (.., recovery) = folder::open(folder)?;
+    let kept = recovery.app(&module.name, &module).map_err(NodeError::from)?;
+    let (schema, snapshot) = kept.ok_or_else(|| OfflineError::NoApp(module.name.clone()))?;
+    Ok(rehearsal::rehearse(&schema, &snapshot, module, crate::clock::now()))
 }
 
 fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {

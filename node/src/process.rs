@@ -18,6 +18,7 @@ use store::{Folder, Log, Opened, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use weft::Module;
+use weft::change::Plan;
 
 /// The version of a node's card; cards are not rotated in this version.
 pub(crate) const CARD_SEQUENCE: u64 = 1;
@@ -36,6 +37,8 @@ pub struct Config {
     pub apps: Vec<PathBuf>,
     /// Settings of apps.
     pub settings: Vec<Set>,
+    /// Apps whose changed source may lose what they keep.
+    pub allow_loss: Vec<String>,
     /// Where HTTP listens; port 0 takes a free one.
     pub http: SocketAddr,
     /// Where datagrams come; port 0 takes the one of last time if it is free, else another.
@@ -66,6 +69,8 @@ pub struct Ready {
     pub apps: Vec<String>,
     /// What to give to somebody who is to add it as a peer.
     pub ticket: Ticket,
+    /// What this start changed of what apps keep.
+    pub changes: Vec<Plan>,
     /// What this start found and mended in the log, for people.
     pub notices: Vec<String>,
 }
@@ -102,6 +107,14 @@ pub enum NodeError {
         name: String,
         /// What is wrong.
         what: String,
+    },
+    /// Leave to lose for an app that is not run.
+    #[error("--allow-loss {app}: there is no app {app} here: it runs {}", there.join(", "))]
+    AllowLoss {
+        /// The app named.
+        app: String,
+        /// The apps that are run.
+        there: Vec<String>,
     },
     /// The port of HTTP cannot be had.
     #[error(
@@ -177,6 +190,7 @@ impl Node {
     pub async fn start(config: Config) -> Result<Node, NodeError> {
         let mut apps = compile(&config.apps)?;
         give_settings(&mut apps, config.settings)?;
+        allow_loss(&mut apps, config.allow_loss)?;
         let names = apps.iter().map(|app| app.module.name.clone()).collect::<Vec<_>>();
         let folder = Folder::open(&config.dir)?;
         let path = folder.path().to_owned();
@@ -192,6 +206,7 @@ impl Node {
         let control = folder::ControlFile::new(http, local, opened.log_id)?;
         control.write(log.storage())?;
         let run = core.run();
+        let changes = core.plans().to_vec();
         let board = Arc::new(Board::new(&names));
         let (fault_teller, fault) = watch::channel(None);
         let (ports, mailbox) = Ports::new();
@@ -225,6 +240,7 @@ impl Node {
                 card_hash: card.hash(),
                 addresses: fabric::addresses::reachable(local),
             },
+            changes,
             notices: notices(&opened),
         };
         let service = Service::new(&ready, control.token, ports.clone(), board);
@@ -317,7 +333,12 @@ fn compile_file(path: &Path) -> Result<Result<Source, String>, NodeError> {
     let name = path.display().to_string();
     let compiled: Result<Module, _> = weft::compile_with(&text, &name, &mut crate::libraries::beside(path));
     Ok(compiled
-        .map(|module| Source { text: module.sources.to_text(), module, settings: Vec::new() })
+        .map(|module| Source {
+            text: module.sources.to_text(),
+            module,
+            settings: Vec::new(),
+            allow_loss: false,
+        })
         .map_err(|diagnostics| diagnostics.to_string()))
 }
 
@@ -333,6 +354,20 @@ fn give_settings(apps: &mut [Source], settings: Vec<Set>) -> Result<(), NodeErro
             return Err(NodeError::Setting { app, name, what: "it is given twice".to_owned() });
         }
         apps[at].settings.push((name, value));
+    }
+    Ok(())
+}
+
+/// Lets apps lose what they keep when their source changed.
+fn allow_loss(apps: &mut [Source], allowed: Vec<String>) -> Result<(), NodeError> {
+    for app in allowed {
+        match apps.iter_mut().find(|source| source.module.name == app) {
+            Some(source) => source.allow_loss = true,
+            None => {
+                let there = apps.iter().map(|source| source.module.name.clone()).collect();
+                return Err(NodeError::AllowLoss { app, there });
+            }
+        }
     }
     Ok(())
 }

@@ -7,11 +7,13 @@ use crate::handle::{
 };
 use crate::owner::{NotTaken, Ports, Request};
 use crate::process::Ready;
+use crate::rehearsal;
 use node_core::{Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
+use weft::change::schema::Schema;
 use weft::{Module, module};
 
 /// When it is worth coming again to a full mailbox: it holds a batch, which takes about this long on a slow card.
@@ -126,6 +128,11 @@ impl Handle for Service {
                 Ok(status["peers"].take())
             }
             Control::Status => self.ask_control(node_core::Control::Status).await,
+            Control::Plan { source } => {
+                let board = Arc::clone(&self.board);
+                let planned = tokio::task::spawn_blocking(move || plan(&board, &source)).await;
+                planned.unwrap_or_else(|_| Err(ControlError::Unknown(STOPPED.to_owned())))
+            }
         }
     }
 
@@ -144,6 +151,20 @@ impl Handle for Service {
     fn node_id(&self) -> String {
         self.node.node.to_string()
     }
+}
+
+/// What another version of an app would do to the state that was published last.
+fn plan(board: &Board, source: &str) -> Result<Value, ControlError> {
+    let module = rehearsal::read(source).map_err(ControlError::Shape)?;
+    let never = || {
+        let app = &module.name;
+        ControlError::Refused(format!(
+            "the app {app} does not run on this node: there is nothing that could change"
+        ))
+    };
+    let snapshot = board.snapshot(&module.name).ok_or_else(never)?;
+    let before = Schema::of(snapshot.module());
+    Ok(rehearsal::rehearse(&before, &snapshot, module, clock::now()))
 }
 
 fn description(module: &Module) -> Description {

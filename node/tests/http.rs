@@ -116,6 +116,7 @@ impl Handle for Memory {
             Control::RemovePeer { node } => Err(ControlError::NoSuchPeer { node }),
             Control::Peers => Ok(json!(["sv1ben"])),
             Control::Status => Ok(json!({ "up": true })),
+            Control::Plan { source } => Ok(json!({ "source": source })),
         }
     }
 

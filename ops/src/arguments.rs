@@ -101,6 +101,9 @@ pub struct NodeArguments {
     /// A value for a setting of an app, as JSON: --set 'shop.stock="sv1…"'
     #[arg(long = "set", value_name = "APP.NAME=JSON", value_parser = set)]
     pub settings: Vec<Set>,
+    /// Change an app though some of what it keeps is lost; `selvedge app plan` says what
+    #[arg(long, value_name = "APP")]
+    pub allow_loss: Vec<String>,
     /// Where HTTP listens; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub http: SocketAddr,
@@ -274,15 +277,15 @@ mod tests {
         };
         check(
             "node --dir d --app a.weft b.weft --http 127.0.0.1:80 --app c.weft --json",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], settings: [], http: 127.0.0.1:80, fabric: 0.0.0.0:0, json: true, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], settings: [], allow_loss: [], http: 127.0.0.1:80, fabric: 0.0.0.0:0, json: true, exit_with_stdin: false })"#,
         );
         check(
             "node --dir d --app a.weft --http [::1]:0 --fabric [::1]:9 --exit-with-stdin",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], http: [::1]:0, fabric: [::1]:9, json: false, exit_with_stdin: true })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], allow_loss: [], http: [::1]:0, fabric: [::1]:9, json: false, exit_with_stdin: true })"#,
         );
         check(
             "node --dir d --app a.weft --set jobs.lease=300000 --set shop.name=\"nuts=good\"",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [Set { app: "jobs", name: "lease", value: "300000" }, Set { app: "shop", name: "name", value: "\"nuts=good\"" }], http: 127.0.0.1:0, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [Set { app: "jobs", name: "lease", value: "300000" }, Set { app: "shop", name: "name", value: "\"nuts=good\"" }], allow_loss: [], http: 127.0.0.1:0, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
         );
         check("id --dir d", r#"Id(At { dir: "d", json: false })"#);
         check("status --dir d --json", r#"Status(At { dir: "d", json: true })"#);
@@ -325,7 +328,7 @@ mod tests {
         );
         check(
             "node --dir d --app a.weft --http localhost:8095",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], http: 127.0.0.1:8095, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], allow_loss: [], http: 127.0.0.1:8095, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
         );
         check("demo", "Demo(DemoArguments { dir: None, app: None, json: false })");
         check(

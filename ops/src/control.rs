@@ -63,6 +63,14 @@ impl Control {
         self.get("/-/status")
     }
 
+    /// What another version of an app would do to what this node keeps, as JSON.
+    ///
+    /// # Errors
+    /// As [`status`](Self::status).
+    pub fn plan(&self, source: &str) -> anyhow::Result<Value> {
+        self.post("/-/plan", &json!({ "source": source }))
+    }
+
     /// Adds a peer.
     ///
     /// # Errors

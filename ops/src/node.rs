@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use node::{Config, Node, NodeError, Ready};
 use serde_json::{Value, json};
+use weft::change::Plan;
 
 use crate::arguments::{NodeArguments, STOPPED_BY_A_FAULT};
 use crate::control::reachable;
@@ -26,8 +27,12 @@ pub async fn run(arguments: NodeArguments, output: &mut Output) -> anyhow::Resul
     if arguments.exit_with_stdin {
         stop = stop.with_stdin()?;
     }
-    let NodeArguments { dir, apps, settings, http, fabric, .. } = arguments;
-    let mut node = Node::start(Config { dir, apps, settings, http, fabric }).await.map_err(with_advice)?;
+    let NodeArguments { dir, apps, settings, allow_loss, http, fabric, .. } = arguments;
+    let config = Config { dir, apps, settings, allow_loss, http, fabric };
+    let mut node = Node::start(config).await.map_err(with_advice)?;
+    if !output.is_json() {
+        node.ready().changes.iter().for_each(|plan| output.note(plan.to_string().trim_end()));
+    }
     for notice in &node.ready().notices {
         output.note(notice);
     }
@@ -89,14 +94,18 @@ fn for_people(ready: &Ready) -> String {
 }
 
 fn for_programs(ready: &Ready) -> Value {
-    json!({
+    let mut said = json!({
         "ready": true,
         "node": ready.node.to_string(),
         "http": ready.http.to_string(),
         "fabric": ready.fabric.to_string(),
         "apps": ready.apps,
         "ticket": ready.ticket.to_string(),
-    })
+    });
+    if !ready.changes.is_empty() {
+        said["changes"] = ready.changes.iter().map(Plan::to_json).collect();
+    }
+    said
 }
 
 #[cfg(test)]

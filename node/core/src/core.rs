@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::Synced;
+use weft::change::Plan;
 
 /// Peers of a node: each has a place of 256 bytes in the memo file and a row of about 2 KiB.
 pub const PEERS_MAX: usize = 65_536;
@@ -41,6 +42,8 @@ const NOTICES_MAX: usize = 100;
 pub(crate) struct Installed {
     /// Its number in the log.
     pub number: u32,
+    /// The numbers of its durable lists in the log, by their places in the module.
+    pub lists: Vec<u32>,
     /// Module and state.
     pub app: App,
 }
@@ -65,6 +68,22 @@ struct Leaving {
 /// What a node says to itself now or never because of one input; of more the newest is dropped.
 const SAID_TO_SELF_MAX: usize = 64;
 
+impl Installed {
+    /// A delta's list and key as the log has them: lists by their numbers, which no other list ever has.
+    pub(crate) fn numbered(&self, list: u32, key: Vec<u8>) -> (u64, Vec<u8>) {
+        let number = |place: u32| self.lists.get(place as usize).copied().unwrap_or(place);
+        match list {
+            engine::TIMERS => (rows::app_list(self.number, list), key),
+            engine::COUNTERS => {
+                let counted = key.as_slice().try_into().map(u32::from_be_bytes).map(number);
+                let key = counted.map_or(key, |number| number.to_be_bytes().to_vec());
+                (rows::app_list(self.number, list), key)
+            }
+            place => (rows::app_list(self.number, number(place)), key),
+        }
+    }
+}
+
 /// The owner.
 #[derive(Debug)]
 pub struct Core {
@@ -80,6 +99,8 @@ pub struct Core {
     pub(crate) link_states: BTreeMap<NodeId, PeerState>,
     pub(crate) strangers: VecDeque<NodeId>,
     pub(crate) notices: VecDeque<String>,
+    /// What this start changed of what apps keep.
+    pub(crate) plans: Vec<Plan>,
     random: ChaCha20Rng,
     next_sequence: u64,
     /// The newest token: what the state was when nothing is open or under way.
@@ -120,6 +141,7 @@ impl Core {
             link_states: BTreeMap::new(),
             strangers: VecDeque::new(),
             notices: VecDeque::new(),
+            plans: Vec::new(),
             random: ChaCha20Rng::from_seed(start.entropy),
             next_sequence: start.synced.sequence() + 1,
             synced: start.synced,
@@ -182,6 +204,11 @@ impl Core {
     /// Whether the core takes another input but [`Input::Synced`]: the open batch has room.
     pub fn has_room(&self) -> bool {
         self.batch.has_room()
+    }
+
+    /// What this start changed of what apps keep.
+    pub fn plans(&self) -> &[Plan] {
+        &self.plans
     }
 
     /// This start of the node.

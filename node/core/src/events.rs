@@ -51,12 +51,12 @@ impl Core {
             name: event_name(&event).to_owned(),
         })?;
         let mut applied = installed.app.event(event, &context)?;
-        let number = installed.number;
         if !applied.deltas.is_empty() || applied.transient {
             self.batch.apps.insert(app.to_owned());
         }
         for delta in applied.deltas.drain(..) {
-            self.batch.change(rows::app_list(number, delta.list), delta.key, delta.row);
+            let (list, key) = installed.numbered(delta.list, delta.key);
+            self.batch.change(list, key, delta.row);
         }
         for send in applied.sends.drain(..) {
             if send.transient { self.say(app, send) } else { self.send(app, send) }

@@ -7,6 +7,7 @@
 //!
 //! Must not know: threads, sockets, files, clocks, random sources (`now` and entropy are handed in), HTTP, datagrams.
 
+mod apps;
 mod batch;
 mod core;
 mod events;

@@ -1,22 +1,21 @@
 //! From the rows of the log to a core that runs: rows are gathered as they come, then made into apps, streams, peers.
 
-use crate::core::{Core, Installed};
+use crate::apps::Apps;
+use crate::core::Core;
 use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
-use crate::rows::{self, AppRow, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow};
-use engine::{App, SettingError};
+use crate::rows::{self, APPS_MAX, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow};
+use engine::{SettingError, Snapshot};
 use link::StreamId;
 use sealing::{NodeId, Run};
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use store::{Change, Synced};
 use weft::Module;
+use weft::change::Plan;
+use weft::change::schema::Schema;
 use weft::module::Destination;
-
-/// Apps that a folder may have known in its life.
-const APPS_MAX: u32 = 65_536;
 
 /// Milliseconds by which the time kept may be ahead of the clock before people are told: more than clocks are apart.
 const CLOCK_AHEAD_MAX_MS: i64 = 3_600_000;
@@ -37,7 +36,7 @@ pub enum StartError {
     /// The app's state has another shape than its rows.
     #[error(
         "{app}: its state has another shape than the rows kept in this folder:\n{}Changing the shape of an app that has \
-         rows is not in this version: start it with the source it had, or in a new folder",
+         rows that an older version wrote needs the source that it had: start it with that once, then change it",
         difference(kept, new)
     )]
     Shape {
@@ -48,6 +47,19 @@ pub enum StartError {
         /// The shape in the source.
         new: String,
     },
+    /// The app's source changed so that what it keeps cannot be taken over.
+    #[error(
+        "{}the app {} was not changed, and what it keeps is as it was: do what the plan says, or start it with the source it had",
+        .0, .0.app
+    )]
+    Refused(Box<Plan>),
+    /// The app's source changed so that some of what it keeps would be lost.
+    #[error(
+        "{}the app {} was not changed, and what it keeps is as it was: to go on without what is lost, start the node once \
+         with --allow-loss {}",
+        .0, .0.app, .0.app
+    )]
+    Loses(Box<Plan>),
     /// The log is another node's.
     #[error(
         "the log in this folder is that of the node {log}, and the folder's identity is that of {me}: put back the files \
@@ -108,6 +120,8 @@ pub struct Source {
     pub module: Module,
     /// Settings and their values as JSON texts.
     pub settings: Vec<(String, String)>,
+    /// Whether a change of its source may lose what it keeps.
+    pub allow_loss: bool,
 }
 
 /// What a start is made of.
@@ -132,17 +146,21 @@ pub struct Start {
 /// The rows of a log while they are read.
 #[derive(Debug, Default)]
 pub struct Recovery {
+    apps: Apps,
     rows: BTreeMap<u64, BTreeMap<Vec<u8>, Vec<u8>>>,
 }
 
 impl Recovery {
     /// Whether the log has no row: no node ever ran on it.
     pub fn is_empty(&self) -> bool {
-        self.rows.values().all(BTreeMap::is_empty)
+        self.rows.values().all(BTreeMap::is_empty) && self.apps.is_empty()
     }
 
     /// Takes the next change of the log.
     pub fn change(&mut self, change: Change) {
+        if change.list == rows::APPS || rows::split_list(change.list).0 > 0 {
+            return self.apps.change(change);
+        }
         let rows = self.rows.entry(change.list).or_default();
         match change.row {
             Some(row) => rows.insert(change.key, row),
@@ -155,7 +173,6 @@ impl Recovery {
     /// # Errors
     /// A row that does not read, an app whose state changed its shape.
     pub fn start(mut self, mut start: Start) -> Result<Core, StartError> {
-        let known = self.list::<AppRow, _>(rows::APPS, |key| String::from_utf8(key.to_vec()).ok())?;
         let mut core = Core::empty(&start);
         core.peers = self.list::<PeerRow, _>(rows::PEERS, |key| Some(NodeId(key.try_into().ok()?)))?;
         core.outbox = self.outbox()?;
@@ -191,79 +208,20 @@ impl Recovery {
         }
         let newest = self.list::<u64, _>(rows::RUN, |key| key.is_empty().then_some(()))?.remove(&());
         core.begin_run(newest);
-        self.install(&mut core, &known, start)?;
-        self.name_absent(&mut core, &known);
+        let ticks =
+            self.list::<Vec<(i64, i64)>, _>(rows::TICKED, |key| String::from_utf8(key.to_vec()).ok())?;
+        self.apps.install(&mut core, start.apps, &ticks)?;
+        self.apps.name_absent(&mut core);
         core.begin();
         Ok(core)
     }
 
-    /// Apps that do not run now, though rows of theirs are kept: nothing is lost, and people are told.
-    fn name_absent(&self, core: &mut Core, known: &BTreeMap<String, AppRow>) {
-        if core.apps.is_empty() {
-            // Nothing runs here: somebody only asks or changes something.
-            return;
-        }
-        for (name, row) in known {
-            let own = rows::app_list(row.number, 0)..=rows::app_list(row.number, u32::MAX);
-            if !core.apps.contains_key(name) && self.rows.range(own).any(|(_, rows)| !rows.is_empty()) {
-                core.notice(format!(
-                    "rows of the app {name} are kept here, and it does not run: add its file with --app"
-                ));
-            }
-        }
-    }
-
-    fn install(
-        &mut self,
-        core: &mut Core,
-        known: &BTreeMap<String, AppRow>,
-        start: Start,
-    ) -> Result<(), StartError> {
-        let mut next = known.values().map(|row| row.number + 1).max().unwrap_or(1);
-        let mut seen = BTreeSet::new();
-        let ticks =
-            self.list::<Vec<(i64, i64)>, _>(rows::TICKED, |key| String::from_utf8(key.to_vec()).ok())?;
-        for Source { text, module, settings } in start.apps {
-            let name = module.name.clone();
-            let (missing, endpoint) = (missing_setting(&module, &settings), endpoint_output(&module));
-            if !seen.insert(name.clone()) {
-                return Err(StartError::Twice(name));
-            }
-            let shape = module.shape();
-            let number = match known.get(&name) {
-                Some(row) if row.shape != shape => {
-                    return Err(StartError::Shape { app: name, kept: row.shape.clone(), new: shape });
-                }
-                Some(row) => row.number,
-                None if next >= APPS_MAX => return Err(StartError::TooManyApps),
-                None => next,
-            };
-            next = next.max(number + 1);
-            let mut app = App::new(Arc::new(module), start.me);
-            settings.iter().try_for_each(|(setting, value)| app.set(setting, value))?;
-            if let Some(error) = missing.or(endpoint) {
-                return Err(error);
-            }
-            self.restore(number, &mut app)?;
-            app.resume(ticks.get(&name).map_or(&[][..], Vec::as_slice), core.now);
-            let row = AppRow { number, source: text, shape };
-            if known.get(&name) != Some(&row) {
-                core.batch.change(rows::APPS, name.clone().into_bytes(), Some(rows::encode(&row)));
-            }
-            core.apps.insert(name, Installed { number, app });
-        }
-        Ok(())
-    }
-
-    fn restore(&mut self, number: u32, app: &mut App) -> Result<(), StartError> {
-        let own = rows::app_list(number, 0)..=rows::app_list(number, u32::MAX);
-        for (list, rows) in self.rows.range(own) {
-            for (key, row) in rows {
-                app.restore(rows::split_list(*list).1, key, Some(row))
-                    .map_err(|error| StartError::Row { list: *list, what: error.to_string() })?;
-            }
-        }
-        Ok(())
+    /// What an app of this log is: its shape and its state; none if it was never here. Nothing is started or changed.
+    ///
+    /// # Errors
+    /// A row that does not read.
+    pub fn app(mut self, name: &str, module: &Module) -> Result<Option<(Schema, Snapshot)>, StartError> {
+        self.apps.kept(name, module)
     }
 
     fn list<T: DeserializeOwned, K: Ord>(
@@ -311,7 +269,7 @@ impl Recovery {
 }
 
 /// The first setting that needs a value and is given none.
-fn missing_setting(module: &Module, given: &[(String, String)]) -> Option<StartError> {
+pub(crate) fn missing_setting(module: &Module, given: &[(String, String)]) -> Option<StartError> {
     let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
     let missing = module.settings.iter().find(|one| one.default.is_none() && !is_given(&one.name))?;
     let (app, name) = (module.name.clone(), missing.name.clone());
@@ -319,7 +277,7 @@ fn missing_setting(module: &Module, given: &[(String, String)]) -> Option<StartE
 }
 
 /// The first output that goes to an endpoint.
-fn endpoint_output(module: &Module) -> Option<StartError> {
+pub(crate) fn endpoint_output(module: &Module) -> Option<StartError> {
     let output = module.outputs.iter().find(|output| output.to == Destination::Endpoint)?;
     Some(StartError::Endpoint { app: module.name.clone(), output: output.name.clone() })
 }

@@ -7,6 +7,11 @@ use link::StreamId;
 use sealing::NodeId;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::net::SocketAddr;
+use weft::change::operations::Operation;
+use weft::change::schema::Schema;
+
+/// Apps that a folder may have known in its life.
+pub const APPS_MAX: u32 = 65_536;
 
 /// Apps that were ever installed: name to [`AppRow`].
 pub const APPS: u64 = 1;
@@ -47,14 +52,50 @@ pub fn split_list(list: u64) -> (u32, u32) {
 }
 
 /// An installed app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppRow {
     /// Its number, never used again.
     pub number: u32,
     /// The source it last ran.
     pub source: String,
-    /// The shape of its state: rows of one shape are not read as another's.
-    pub shape: String,
+    /// How often its shape has changed.
+    pub changes: u32,
+    /// The shape of what it keeps. None only in a row of the first layout.
+    pub schema: Option<Schema>,
+    /// What the last change of the shape did to the rows before it in the log.
+    pub operations: Vec<Operation>,
+    /// The shape before that change, where the row before this one is of the first layout and has none.
+    pub before: Option<Schema>,
+    /// The shape as a row of the first layout has it: text.
+    #[serde(skip)]
+    pub shape: Option<String>,
+}
+
+/// Of a row of the first layout: number, source and the shape as text.
+type FirstAppRow = (u32, String, String);
+
+/// What a row of an app begins with from the second layout on: no app has the number 0, with which one of the first
+/// would begin.
+const APP_ROW_MARK: u8 = 0;
+const APP_ROW_LAYOUT: u8 = 2;
+
+/// The bytes of an app's row.
+pub fn encode_app(row: &AppRow) -> Vec<u8> {
+    [&[APP_ROW_MARK, APP_ROW_LAYOUT][..], &encode(row)].concat()
+}
+
+/// An app's row of its bytes, in either layout.
+pub fn read_app(bytes: &[u8]) -> Option<AppRow> {
+    match bytes {
+        [APP_ROW_MARK, APP_ROW_LAYOUT, row @ ..] => {
+            decode::<AppRow>(row).filter(|row| row.number > 0 && row.schema.is_some())
+        }
+        [APP_ROW_MARK, ..] => None,
+        row => {
+            let (number, source, shape) = decode::<FirstAppRow>(row)?;
+            Some(AppRow { number, source, shape: Some(shape), ..AppRow::default() })
+        }
+    }
 }
 
 /// A peer.
@@ -208,7 +249,9 @@ mod tests {
     #[test]
     fn rows_keep_their_layout() {
         let text = |text: &str| text.to_owned();
-        check(&AppRow { number: 300, source: text("app a"), shape: text("s") }, "ac020561707020610173");
+        let first =
+            AppRow { number: 300, source: text("app a"), shape: Some(text("s")), ..AppRow::default() };
+        assert_eq!(read_app(&[0xac, 2, 5, 97, 112, 112, 32, 97, 1, 115]), Some(first), "the first layout");
         let addresses = vec![SocketAddr::from(([10, 0, 0, 1], 7346))];
         let peer = PeerRow {
             name: text("Ben"),

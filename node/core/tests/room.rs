@@ -72,7 +72,7 @@ impl Node {
     fn start() -> Node {
         let source = |text: &str| {
             let module = weft::compile(text, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
-            Source { text: text.to_owned(), module, settings: Vec::new() }
+            Source { text: text.to_owned(), module, settings: Vec::new(), allow_loss: false }
         };
         let mut recovery = Recovery::default();
         let (log, opened) = Log::open(Memory::new(1), [5; 32], &mut |change| recovery.change(change))

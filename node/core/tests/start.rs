@@ -23,7 +23,7 @@ fn start(
 ) -> Result<(Core, Disk), StartError> {
     let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let apps = vec![Source { text: source.to_owned(), module, settings }];
+    let apps = vec![Source { text: source.to_owned(), module, settings, allow_loss: false }];
     let mut recovery = Recovery::default();
     let (log, opened) = Log::open(storage.clone(), [5; 32], &mut |change| recovery.change(change))
         .unwrap_or_else(|wrong| panic!("{wrong}"));

@@ -1,5 +1,6 @@
 //! One app: its module and its state.
 
+mod change;
 mod timers;
 
 pub use timers::Due;

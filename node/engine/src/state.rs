@@ -42,7 +42,7 @@ pub(crate) struct Timers {
 
 impl Timers {
     /// Begins, moves or ends one; when it was due.
-    fn set(&mut self, key: &TimerKey, due: Option<i64>) -> Option<i64> {
+    pub(crate) fn set(&mut self, key: &TimerKey, due: Option<i64>) -> Option<i64> {
         let before = match due {
             Some(due) => self.due.insert(Arc::clone(key), due),
             None => self.due.remove(key),

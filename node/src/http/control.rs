@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::apps::json;
 use super::body::read_object;
 use super::guard::is_authorized;
-use super::limits::CONTROL_BODY_BYTES_MAX;
+use super::limits::{CONTROL_BODY_BYTES_MAX, PLAN_BODY_BYTES_MAX};
 use super::problem::Problem;
 use super::routes::Shared;
 use crate::handle::{Control, Handle};
@@ -23,6 +23,13 @@ struct NewPeer {
     ticket: String,
     #[serde(default)]
     name: String,
+}
+
+/// The body of `POST /-/plan`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewVersion {
+    source: String,
 }
 
 /// `GET /-/peers`
@@ -52,6 +59,20 @@ pub(super) async fn add_peer<H: Handle>(
     let NewPeer { ticket, name } = serde_json::from_slice(&body)
         .map_err(|error| Problem::shape(format!(r#"a peer is {{"ticket":"svt1…","name":"…"}}: {error}"#)))?;
     carry_out(&shared, &head.headers, Control::AddPeer { ticket, name }).await
+}
+
+/// `POST /-/plan`: another version of an app, looked at and not taken.
+pub(super) async fn plan<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    check_token(&shared, &head.headers)?;
+    let body = read_object(&head.headers, body, PLAN_BODY_BYTES_MAX).await?;
+    let NewVersion { source } = serde_json::from_slice(&body).map_err(|error| {
+        Problem::shape(format!(r#"a version of an app is {{"source":"app …"}}: {error}"#))
+    })?;
+    carry_out(&shared, &head.headers, Control::Plan { source }).await
 }
 
 /// `DELETE /-/peers/{node}`

@@ -31,6 +31,9 @@ pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// A control request's body: a ticket with eight addresses has about 500 bytes.
 pub(super) const CONTROL_BODY_BYTES_MAX: usize = 16 * 1024;
 
+/// An app's source and its libraries as a JSON text: one source has at most 1 MiB, and is mostly letters.
+pub(super) const PLAN_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// What is read and thrown away of a body that is too large, so that its sender gets to read why. A connection closed
 /// on unread bytes is reset, and the answer lost with it.
 pub(super) const DISCARD_BYTES_MAX: usize = 8 * 1024 * 1024;

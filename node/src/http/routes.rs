@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
-use axum::routing::{delete, get};
+use axum::routing::{delete, get, post};
 use tokio::sync::{Semaphore, watch};
 
 use super::answers::Answers;
@@ -43,6 +43,7 @@ pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>, answer
         .route("/{app}/", get(page::app::<H>))
         .route("/-/peers", get(control::peers::<H>).post(control::add_peer::<H>))
         .route("/-/peers/{node}", delete(control::remove_peer::<H>))
+        .route("/-/plan", post(control::plan::<H>))
         .route("/-/status", get(control::status::<H>))
         .route("/{app}/{name}", get(apps::view::<H>).post(apps::input::<H>))
         .fallback(no_such_route)

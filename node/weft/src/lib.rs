@@ -6,8 +6,10 @@
 //! effects and lowers each function to the typed register code of [`code`]; [`module`] is what comes out, and
 //! [`value`] what constants in it and the engine's registers are made of. [`diagnostics`] says what is wrong,
 //! and [`explain`] says it at length; `warnings` finds what is right and likely not meant. Beside the compiler, [`format`](mod@format) lays a source out, [`outline`] tells what
-//! one declares without checking it, [`document`] makes documents of an app; [`syntax::parse`] gives the tree itself.
+//! one declares without checking it, [`document`] makes documents of an app, [`change`]
+//! plans the way from one version of an app to the next; [`syntax::parse`] gives the tree itself.
 
+pub mod change;
 mod check;
 pub mod code;
 pub mod diagnostics;

@@ -51,6 +51,17 @@ With --json one object a line: first {{\"ready\":APP,\"node\":…}}, then {{\"po
 Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command failed; 2 the command line is wrong.")
 }
 
+const PLAN_HELP: &str = "\
+What happens to what a node keeps when its app becomes another version: what is added, removed, called otherwise (`was`), of \
+another type, what is lost, and what cannot be. Two files are compared as they are; what depends on rows is said. With --node DIR \
+the rows of a node, running or not, or of a copy of its folder are looked at; the new version's views that need no argument run \
+over a copy of them, and its tests run.
+With --json one object: {\"app\":…,\"verdict\":\"keeps\",\"changes\":[{\"change\":\"renamed\",\"name\":…,\"verdict\":…,\"what\":…,\
+\"why\":…,\"help\":…}]}, with --node also \"views\":[{\"view\":…,\"error\":…}] and \"tests\":[{\"test\":…,\"error\":…}], those \
+that fail. A verdict is \"keeps\", \"depends\" (on rows), \"loses\" or \"refused\"; the first one is the worst of all.
+
+Exit codes: 0 nothing is lost; 1 something is lost or cannot be, a view or a test fails, or an app is not right; 2 the command line is wrong.";
+
 /// What can be done with an app's source.
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub enum AppCommand {
@@ -111,6 +122,21 @@ pub enum AppCommand {
         #[arg(long, value_name = "TEXT")]
         filter: Option<String>,
     },
+    /// Say what becomes of what is kept when an app becomes another version
+    #[command(after_help = PLAN_HELP)]
+    Plan {
+        /// The app's file as it is; with --node as it is to be
+        file: PathBuf,
+        /// The app's file as it is to be
+        #[arg(required_unless_present = "node", conflicts_with = "node")]
+        new: Option<PathBuf>,
+        /// A node's folder: what its app keeps is looked at, whether it runs or not, and stays as it is
+        #[arg(long, value_name = "DIR")]
+        node: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Write what an app takes and gives: Markdown, OpenAPI or JSON Schema
     #[command(after_help = PLAIN_EXIT_CODES)]
     Doc {
@@ -158,6 +184,7 @@ impl AppCommand {
             | AppCommand::Test { files: Files { json, .. }, .. }
             | AppCommand::Explain { json, .. }
             | AppCommand::New { json, .. }
+            | AppCommand::Plan { json, .. }
             | AppCommand::Run(OneFile { json, .. }) => *json,
             AppCommand::Doc { .. } | AppCommand::Lsp => false,
         }

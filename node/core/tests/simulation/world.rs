@@ -209,7 +209,7 @@ impl World {
     fn recover(&mut self, node: usize, address: SocketAddr) -> Running {
         let seed = self.seed;
         let module = weft::compile(APP, "echo.weft").unwrap_or_else(|errors| panic!("{errors}"));
-        let apps = vec![Source { text: APP.to_owned(), module, settings: Vec::new() }];
+        let apps = vec![Source { text: APP.to_owned(), module, settings: Vec::new(), allow_loss: false }];
         let mut recovery = Recovery::default();
         let storage = self.nodes[node].storage.clone();
         let (log, opened) = Log::open(storage, self.chance.bytes(), &mut |change| recovery.change(change))

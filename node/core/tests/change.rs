@@ -1,0 +1,253 @@
+//! An app whose source changed between two starts: what it keeps goes with it, or the start is refused; a power cut anywhere
+//! leaves the old or the new.
+
+#![allow(clippy::disallowed_types, reason = "a test has the log around the core")]
+
+use engine::Snapshot;
+use node_core::{Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, StartError};
+use sealing::{NodeId, Run};
+use store::{Fault, Log, Memory};
+
+const OLD: &str = "app a
+enum Stage { open, done }
+record Job { id: int, what: text, stage: Stage = .open, weight: int = 1, colour: text? }
+state jobs: list of Job by id index stage
+state limit: int = 10
+on add(what: text) -> int { let j = jobs add Job { id: next_id(jobs), what }; start late(j.id, what) after 1 h; return j.id }
+on finish(id: int) { let j = jobs[id] else refuse \"none\"; j.stage = .done; remove jobs[id - 1] }
+on timer late(id: int, what: text) { limit += 1 }
+view all = [j for j in jobs]
+view most = limit
+";
+
+const NEW: &str = "app a
+enum Step was Stage { waiting, todo was open, done }
+record Task was Job { step was stage: Step = .waiting, id: int, weight: real, words was what: text, team: text = \"red\", colour: text? }
+state fresh: int = 7
+state tasks was jobs: list of Task by id, words index step index team
+state most was limit: int = 99
+on add(what: text) -> int { return next_id_of(what) }
+on put(words: text) -> int { let t = tasks add Task { id: fresh, words, weight: 2.0 }; fresh += 1; return t.id }
+on timer late(id: int) { most += 100 }
+fn next_id_of(what: text) = length(what)
+view all = [t for t in tasks]
+view waiting = count(t for t in tasks where t.step == .todo)
+view both = { most, fresh }
+";
+
+struct Node {
+    core: Core,
+    log: Log<Memory>,
+    published: Option<Snapshot>,
+    reply: Option<Reply>,
+}
+
+/// Starts a node, or says why not; none if the power was cut.
+fn start(storage: &Memory, source: &str, allow_loss: bool) -> Option<Result<Node, StartError>> {
+    let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let apps = vec![Source { text: source.to_owned(), module, settings: Vec::new(), allow_loss }];
+    let mut recovery = Recovery::default();
+    let opened = Log::open(storage.clone(), [5; 32], &mut |change| recovery.change(change));
+    let (log, opened) = match opened {
+        Ok(opened) => opened,
+        Err(_) if storage.is_dead() => return None,
+        Err(wrong) => panic!("{wrong}"),
+    };
+    let run = Run { counter: opened.run, random: [1; 16] };
+    let (synced, notices) = (opened.synced, Vec::new());
+    let start = Start { me: NodeId([1; 32]), run, entropy: [2; 32], now: 0, synced, apps, notices };
+    Some(recovery.start(start).map(|core| Node { core, log, published: None, reply: None }))
+}
+
+impl Node {
+    /// Carries out what is to be done; none if the power was cut.
+    fn settle(&mut self, now: i64) -> Option<()> {
+        while let Some(effect) = self.core.poll_effect() {
+            match effect {
+                Effect::Append { sequence, changes } => {
+                    let appended = self.log.append(sequence, &changes).ok()?;
+                    let synced = self.log.sync(appended).ok()?;
+                    self.core.handle(now, Input::Synced(synced));
+                }
+                Effect::WakeAt(_) => {}
+                Effect::Out(released) => match released.into_inner() {
+                    Out::Publish { snapshot, .. } => self.published = Some(snapshot),
+                    Out::Reply { reply, .. } => self.reply = Some(reply),
+                    Out::Link(_) => {}
+                },
+            }
+        }
+        Some(())
+    }
+
+    fn post(&mut self, input: &str, body: &str) -> Option<String> {
+        let (app, input, body, by) = ("a".to_owned(), input.to_owned(), body.into(), String::new());
+        let post = Post { reply: ReplyId(1), app, input, body, by, idempotency_key: None };
+        self.core.handle(0, Input::Post(post));
+        self.settle(0)?;
+        match self.reply.take() {
+            Some(Reply::Applied(answer)) => Some(answer.unwrap_or_default()),
+            reply => panic!("{reply:?}"),
+        }
+    }
+
+    fn view(&self, name: &str) -> String {
+        let snapshot = self.published.as_ref().unwrap_or_else(|| panic!("a start publishes"));
+        snapshot.view(name, &[], "", 0).unwrap_or_else(|wrong| panic!("{wrong}"))
+    }
+}
+
+fn started(storage: &Memory, source: &str, allow_loss: bool) -> Node {
+    let mut node = start(storage, source, allow_loss)
+        .unwrap_or_else(|| panic!("the power is on"))
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    node.settle(0).unwrap_or_else(|| panic!("the power is on"));
+    node
+}
+
+fn refused(storage: &Memory, source: &str) -> String {
+    match start(storage, source, false) {
+        Some(Err(wrong)) => wrong.to_string(),
+        _ => panic!("it started"),
+    }
+}
+
+/// A folder on which the old app ran.
+fn used() -> Memory {
+    let storage = Memory::new(1);
+    let mut node = started(&storage, OLD, false);
+    for what in ["a", "b", "c"] {
+        node.post("add", &format!(r#"{{"what":"{what}"}}"#));
+    }
+    node.post("finish", r#"{"id":3}"#);
+    storage
+}
+
+const ALL: &str = r#"[{"step":"todo","id":1,"weight":1.0,"words":"a","team":"red","colour":null},{"step":"done","id":3,"weight":1.0,"words":"c","team":"red","colour":null}]"#;
+
+#[test]
+fn what_an_app_keeps_goes_with_it() {
+    let storage = used();
+    let node = started(&storage, NEW, false);
+    assert_eq!(node.view("all"), ALL);
+    // A variable keeps its value though it has another initial one now; a new one begins with its own.
+    assert_eq!(node.view("both"), r#"{"most":10,"fresh":7}"#);
+    assert_eq!(node.view("waiting"), "1");
+    assert_eq!(node.core.plans().len(), 1);
+    drop(node);
+    // Once more from the log, which has rows of both shapes then.
+    let mut node = started(&storage, NEW, false);
+    assert!(node.core.plans().is_empty(), "it was changed already");
+    assert_eq!(node.view("all"), ALL);
+    node.post("put", r#"{"words":"d"}"#);
+    let (all, both) = (node.view("all"), node.view("both"));
+    drop(node);
+    let mut node = started(&storage, NEW, false);
+    assert_eq!((node.view("all"), node.view("both")), (all.clone(), both));
+    // Timers of before fire, with the fields that there are now.
+    for _ in 0..3 {
+        node.core.handle(3_600_000, Input::Time);
+        node.settle(3_600_000).unwrap_or_else(|| panic!("the power is on"));
+    }
+    assert_eq!(node.view("both"), r#"{"most":310,"fresh":8}"#);
+    drop(node);
+    assert_eq!(started(&storage, NEW, false).view("all"), all);
+}
+
+#[test]
+fn what_would_be_lost_is_kept_until_somebody_says_so() {
+    let storage = used();
+    let poorer = OLD.replace("weight: int = 1, ", "");
+    let why = refused(&storage, &poorer);
+    assert!(why.contains("removed   Job.weight: it goes\n            LOST: 2 values"), "{why}");
+    assert!(why.contains("--allow-loss a"), "{why}");
+    assert!(started(&storage, OLD, false).view("all").contains("weight"), "it is kept");
+    let node = started(&storage, &poorer, true);
+    assert_eq!(
+        node.view("all"),
+        r#"[{"id":1,"what":"a","stage":"open","colour":null},{"id":3,"what":"c","stage":"done","colour":null}]"#
+    );
+    drop(node);
+    // What was lost does not come back with its name.
+    assert!(
+        started(&storage, &OLD.replace("weight: int = 1", "weight: int = 5"), false)
+            .view("all")
+            .contains(r#""weight":5"#)
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_row_that_does_not_fit() {
+    let storage = used();
+    let check = |from: &str, to: &str, made: &str, expected: &[&str]| {
+        let why = refused(&storage, &OLD.replace(from, to).replace("(jobs), what }", made));
+        assert!(why.contains("was not changed, and what it keeps is as it was"), "{why}");
+        expected.iter().for_each(|part| assert!(why.contains(part), "{part} in {why}"));
+    };
+    let made = "(jobs), what, colour: \"red\" }";
+    check(
+        "colour: text?",
+        "colour: text",
+        made,
+        &["Job.colour: text? becomes text", "2 rows (first: 1) have"],
+    );
+    let made = "(jobs), what: 7 }";
+    check("what: text, stage", "what: int, stage", made, &["values of text do not become int"]);
+    let made = "(jobs), what, by: \"me\" }";
+    check(
+        "colour: text?",
+        "colour: text?, by: text",
+        made,
+        &["Job.by: text", "2 rows would get no value", "by: text = …"],
+    );
+    let fewer = OLD.replace("{ open, done }", "{ open }").replace("j.stage = .done", "j.stage = .open");
+    let why = refused(&storage, &fewer);
+    assert!(why.contains("removed   Stage.done") && why.contains("1 row (first: 3) has it"), "{why}");
+}
+
+#[test]
+fn a_power_cut_anywhere_leaves_the_old_or_the_new() {
+    let (mut old, mut new) = (0, 0);
+    for cut in 0.. {
+        let storage = used();
+        storage.restart();
+        storage.fail_at(storage.operations() + cut, Fault::PowerCut);
+        let told = match start(&storage, NEW, false) {
+            Some(Ok(mut node)) => node.settle(0).is_some() && node.published.is_some(),
+            Some(Err(wrong)) => panic!("{wrong}"),
+            None => false,
+        };
+        if !storage.is_dead() {
+            break;
+        }
+        storage.restart();
+        // The old source still runs if nothing was changed; the new one runs in either case.
+        match start(&storage, OLD, false) {
+            Some(Ok(mut node)) => {
+                assert!(!told, "what was told is not taken back");
+                node.settle(0).unwrap_or_else(|| panic!("the power is on"));
+                assert_eq!(node.view("most"), "10");
+                old += 1;
+            }
+            _ => new += 1,
+        }
+        assert_eq!(started(&storage, NEW, false).view("all"), ALL, "cut at {cut}");
+    }
+    assert!(old > 0 && new > 0, "{old} of the old and {new} of the new");
+}
+
+#[test]
+fn changes_back_and_forth_leave_nothing_behind() {
+    let storage = used();
+    let other = OLD
+        .replace("what: text, stage", "words was what: text, stage")
+        .replace("(jobs), what }", "(jobs), words: what }");
+    let back = OLD.replace("what: text, stage", "what was words: text, stage");
+    for round in 0..20 {
+        let source = if round % 2 == 0 { &other } else { &back };
+        started(&storage, source, false);
+    }
+    let node = started(&storage, &back, false);
+    assert_eq!(node.view("all").matches(r#""what":"a""#).count(), 1);
+    assert_eq!(node.view("most"), "10");
+}

@@ -1,0 +1,519 @@
+//! A change as a person reads it: what is added, removed, called otherwise, of another type; what is lost; what cannot be.
+
+use super::conversion::{Retype, retype};
+use super::operations::Operation;
+use super::schema::{Constant, Fields, Holds, Kind, Message, MessageKind, Schema};
+use super::{Change, Findings};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What a part of a change, or all of it, comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing is lost.
+    Keeps,
+    /// It depends on rows that nobody looked at.
+    Depends,
+    /// Something that is kept now is lost.
+    Loses,
+    /// It cannot be done.
+    Refused,
+}
+
+impl Verdict {
+    /// A word for it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Verdict::Keeps => "keeps",
+            Verdict::Depends => "depends",
+            Verdict::Loses => "loses",
+            Verdict::Refused => "refused",
+        }
+    }
+}
+
+/// One part of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// `added`, `removed`, `renamed`, `retyped`, `reordered`, `rekeyed`, `indexed`, `message` or `timer`.
+    pub change: &'static str,
+    /// What it is about: `board`, `Score.points`.
+    pub name: String,
+    /// What happens, in words.
+    pub what: String,
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// Why it loses, depends or is refused; may be empty.
+    pub why: String,
+    /// What to do instead; may be empty.
+    pub help: String,
+}
+
+/// A whole change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The app.
+    pub app: String,
+    /// Its parts.
+    pub items: Vec<Item>,
+}
+
+impl Plan {
+    /// The worst of its parts.
+    pub fn verdict(&self) -> Verdict {
+        self.items.iter().map(|item| item.verdict).max().unwrap_or(Verdict::Keeps)
+    }
+
+    pub(super) fn of(change: &Change, app: &str, findings: Option<&Findings>) -> Plan {
+        let teller = Teller { change, findings };
+        let blocked = change.blocked.iter().map(|one| Item {
+            change: "retyped",
+            name: one.name.clone(),
+            what: "cannot be what it is to be".into(),
+            verdict: Verdict::Refused,
+            why: one.why.clone(),
+            help: one.help.clone(),
+        });
+        let operations = change.operations.iter().enumerate().map(|(at, one)| teller.operation(at, one));
+        let mut items: Vec<Item> = blocked.chain(operations).collect();
+        items.extend(teller.others());
+        items.extend(teller.messages());
+        items.extend(teller.timers());
+        Plan { app: app.to_owned(), items }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.items.is_empty() {
+            return writeln!(formatter, "{}: what is kept stays as it is", self.app);
+        }
+        writeln!(formatter, "{}: what changes", self.app)?;
+        for item in &self.items {
+            writeln!(formatter, "  {:<9} {}: {}", item.change, item.name, item.what)?;
+            let sign = match item.verdict {
+                Verdict::Keeps => "note",
+                Verdict::Depends => "depends",
+                Verdict::Loses => "LOST",
+                Verdict::Refused => "REFUSED",
+            };
+            if !item.why.is_empty() {
+                writeln!(formatter, "            {sign}: {}", item.why)?;
+            }
+            if !item.help.is_empty() {
+                writeln!(formatter, "            help: {}", item.help)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Teller<'c> {
+    change: &'c Change,
+    findings: Option<&'c Findings>,
+}
+
+impl Teller<'_> {
+    fn operation(&self, at: usize, operation: &Operation) -> Item {
+        let (before, after) = (&self.change.before, &self.change.after);
+        match operation {
+            Operation::AddList { list } => plain("added", self.list(after, *list), self.added_list(*list)),
+            Operation::DropList { list } => self.dropped_list(*list),
+            Operation::RenameList { list } => {
+                plain("renamed", self.list(after, *list), format!("it was `{}`", self.list(before, *list)))
+            }
+            Operation::AddField { record, field, constant } => {
+                self.added_field(at, *record, *field, constant.as_ref())
+            }
+            Operation::DropField { record, field } => self.dropped_field(at, *record, *field),
+            Operation::RenameField { record, field } => {
+                let was = field_name(before, *record, *field);
+                plain("renamed", field_name(after, *record, *field), format!("it was `{was}`"))
+            }
+            Operation::RetypeField { record, field, none } => {
+                let kind = |schema: &Schema| {
+                    let fields = schema.record(*record).map(|record| &record.fields);
+                    fields
+                        .and_then(|fields| fields.get(*field))
+                        .map_or(Kind::Bool, |field| field.kind.clone())
+                };
+                let name = field_name(after, *record, *field);
+                self.retyped(at, name, &kind(before), &kind(after), none.as_ref())
+            }
+            Operation::RetypeVariable { list, none } => {
+                let kind = |schema: &Schema| match schema.list(*list).map(|list| &list.holds) {
+                    Some(Holds::Value(kind)) => kind.clone(),
+                    _ => Kind::Bool,
+                };
+                self.retyped(at, self.list(after, *list), &kind(before), &kind(after), none.as_ref())
+            }
+            Operation::ReorderFields { record } => {
+                plain("reordered", type_of(after, *record), "its fields stand in another order".into())
+            }
+            Operation::AddCase { enumeration, case } => {
+                plain("added", case_name(after, *enumeration, *case), "a case".into())
+            }
+            Operation::DropCase { enumeration, case } => self.dropped_case(at, *enumeration, *case),
+            Operation::RenameCase { enumeration, case } => {
+                let was = case_name(before, *enumeration, *case);
+                plain("renamed", case_name(after, *enumeration, *case), format!("it was `{was}`"))
+            }
+            Operation::ReorderCases { enumeration } => {
+                plain("reordered", type_of(after, *enumeration), "its cases stand in another order".into())
+            }
+            Operation::RenameType { number } => {
+                plain("renamed", type_of(after, *number), format!("it was `{}`", type_of(before, *number)))
+            }
+            Operation::Rekey { list } => self.rekeyed(at, *list),
+            Operation::Reindex { list } => self.reindexed(at, *list),
+        }
+    }
+
+    fn list(&self, schema: &Schema, number: u32) -> String {
+        schema.list(number).map(|list| list.name.clone()).unwrap_or_default()
+    }
+
+    /// Rows of a list, where somebody looked.
+    fn rows(&self, list: u32) -> Option<u64> {
+        self.findings.map(|findings| findings.rows.get(&list).copied().unwrap_or_default())
+    }
+
+    /// Rows of all lists that hold a type.
+    fn rows_of_type(&self, number: u32) -> Option<u64> {
+        let before = &self.change.before;
+        let holds = |kind: &Kind| {
+            let mut reached = BTreeSet::new();
+            before.reach(kind, &mut reached);
+            reached.contains(&number)
+        };
+        let lists = before.lists.iter().filter(|list| match &list.holds {
+            Holds::Rows { record, .. } => holds(&Kind::Record(*record)),
+            Holds::Value(kind) => holds(kind),
+        });
+        lists.map(|list| self.rows(list.number)).sum()
+    }
+
+    fn tally(&self, at: usize) -> Option<u64> {
+        self.findings.map(|findings| findings.tally.get(at).copied().unwrap_or_default())
+    }
+
+    fn added_list(&self, list: u32) -> String {
+        let after = &self.change.after;
+        match after.list(list).map(|list| &list.holds) {
+            Some(Holds::Rows { record, keys, .. }) => {
+                format!("a list of {} by {}, empty", type_of(after, *record), names(after, *record, keys))
+            }
+            Some(Holds::Value(kind)) => format!("{}, with its initial value", after.type_name(kind)),
+            None => String::new(),
+        }
+    }
+
+    fn dropped_list(&self, list: u32) -> Item {
+        let is_value = matches!(self.change.before.list(list).map(|list| &list.holds), Some(Holds::Value(_)));
+        let becomes_transient = self.change.transient.contains(&list);
+        let what = if becomes_transient { "it becomes transient, and begins anew" } else { "it goes" };
+        let why = match (is_value, self.rows(list)) {
+            (true, _) => "its value".to_owned(),
+            (false, Some(0)) => String::new(),
+            (false, Some(rows)) => counted(rows, "row"),
+            (false, None) => "all its rows".to_owned(),
+        };
+        let verdict = if why.is_empty() { Verdict::Keeps } else { Verdict::Loses };
+        let help = match (verdict, becomes_transient) {
+            (Verdict::Loses, false) => "if it only has another name, say so with `was`".to_owned(),
+            _ => String::new(),
+        };
+        Item {
+            change: "removed",
+            name: self.list(&self.change.before, list),
+            what: what.into(),
+            verdict,
+            why,
+            help,
+        }
+    }
+
+    fn added_field(&self, at: usize, record: u32, field: u32, constant: Option<&Constant>) -> Item {
+        let after = &self.change.after;
+        let name = field_name(after, record, field);
+        let shape = after.record(record).and_then(|record| record.fields.get(field));
+        let kind = shape.map_or_else(String::new, |field| after.type_name(&field.kind));
+        let rows = self.rows_of_type(record);
+        let there = rows.map_or_else(|| "what is there".to_owned(), |rows| counted(rows, "row"));
+        if let Some(constant) = constant {
+            let shown = shape.and_then(|field| shown(constant, &field.kind, after));
+            let gets = shown.unwrap_or_else(|| "its default".into());
+            return plain("added", name, format!("{kind}, {gets} in {there}"));
+        }
+        let verdict = match rows {
+            Some(0) => Verdict::Keeps,
+            Some(_) if self.misfits(at).is_none() => Verdict::Keeps,
+            Some(_) => Verdict::Refused,
+            None => Verdict::Depends,
+        };
+        let short = shape.map_or("", |field| field.name.as_str());
+        let (why, help) = match verdict {
+            Verdict::Keeps => (String::new(), String::new()),
+            _ => (
+                format!("it has no default, and {there} would get no value"),
+                format!("give it one: `{short}: {kind} = …`, or make it `{kind}?`"),
+            ),
+        };
+        Item { change: "added", name, what: kind, verdict, why, help }
+    }
+
+    fn dropped_field(&self, at: usize, record: u32, field: u32) -> Item {
+        let name = field_name(&self.change.before, record, field);
+        let why = match self.tally(at) {
+            Some(0) => String::new(),
+            Some(lost) => counted(lost, "value"),
+            None => "its value in each row".to_owned(),
+        };
+        let verdict = if why.is_empty() { Verdict::Keeps } else { Verdict::Loses };
+        let help = match verdict {
+            Verdict::Loses => "if it only has another name, say so with `was`".to_owned(),
+            _ => String::new(),
+        };
+        Item { change: "removed", name, what: "it goes".into(), verdict, why, help }
+    }
+
+    fn dropped_case(&self, at: usize, enumeration: u32, case: u32) -> Item {
+        let name = case_name(&self.change.before, enumeration, case);
+        let mut item = plain("removed", name, "the case goes".into());
+        (item.verdict, item.why) = match (self.findings, self.misfits(at)) {
+            (None, _) => (Verdict::Depends, "only if nothing has it".to_owned()),
+            (Some(_), None) => return item,
+            (Some(_), Some(misfits)) => (Verdict::Refused, format!("{misfits} it")),
+        };
+        item.help =
+            "keep the case until code has given them another; if it only has another name, say so with `was`"
+                .into();
+        item
+    }
+
+    fn retyped(&self, at: usize, name: String, from: &Kind, to: &Kind, none: Option<&Constant>) -> Item {
+        let (before, after) = (&self.change.before, &self.change.after);
+        let mut item =
+            plain("retyped", name, format!("{} becomes {}", before.type_name(from), after.type_name(to)));
+        let has_default = none.is_some();
+        match retype(from, to, has_default) {
+            Retype::Never => {
+                item.verdict = Verdict::Refused;
+                item.why = format!(
+                    "values of {} do not become {} by themselves",
+                    before.type_name(from),
+                    after.type_name(to)
+                );
+                item.help = "add it under another name, and let code fill that from what is kept".into();
+            }
+            Retype::Where(conditions) => match (self.findings, self.misfits(at)) {
+                (None, _) if !conditions.is_empty() => {
+                    item.verdict = Verdict::Depends;
+                    item.why = format!("only if {}", conditions.join(" and "));
+                }
+                (Some(_), Some(misfits)) => {
+                    item.verdict = Verdict::Refused;
+                    item.why = format!("only if {}, and {misfits} another", conditions.join(" and "));
+                    item.help =
+                        "change these rows first, or give the field a default where it may be none now"
+                            .into();
+                }
+                _ => {}
+            },
+        }
+        let filled = self.tally(at).filter(|count| *count > 0);
+        if let (Some(count), Verdict::Keeps) = (filled, item.verdict) {
+            item.why =
+                format!("{} that {} none {} the default", counted(count, "value"), was(count), gets(count));
+        }
+        item
+    }
+
+    fn rekeyed(&self, at: usize, list: u32) -> Item {
+        let (before, after) = (&self.change.before, &self.change.after);
+        let keys = |schema: &Schema| match schema.list(list).map(|list| &list.holds) {
+            Some(Holds::Rows { record, keys, .. }) => (*record, keys.clone()),
+            _ => (0, Vec::new()),
+        };
+        let ((old_record, old), (new_record, new)) = (keys(before), keys(after));
+        let (was, now) = (names(before, old_record, &old), names(after, new_record, &new));
+        let what = if was == now {
+            format!("by {now}, in another order")
+        } else {
+            format!("by {now} instead of {was}")
+        };
+        let mut item = plain("rekeyed", self.list(after, list), what);
+        let stays_unique = old.iter().all(|key| new.contains(key));
+        match (self.findings, self.misfits(at)) {
+            (None, _) if !stays_unique => {
+                item.verdict = Verdict::Depends;
+                item.why = "only if no two rows get the same key".into();
+            }
+            (Some(_), Some(misfits)) => {
+                item.verdict = Verdict::Refused;
+                item.why =
+                    format!("{misfits} a key that another row has too, or a longer one than there may be");
+                item.help = "let code change or remove these rows first".into();
+            }
+            _ => {}
+        }
+        item
+    }
+
+    fn reindexed(&self, at: usize, list: u32) -> Item {
+        let after = &self.change.after;
+        let shown = match after.list(list).map(|list| &list.holds) {
+            Some(Holds::Rows { record, indexes, .. }) => {
+                indexes.iter().map(|index| names(after, *record, index)).collect::<Vec<String>>().join("; ")
+            }
+            _ => String::new(),
+        };
+        let shown = if shown.is_empty() { "no index".to_owned() } else { format!("index {shown}") };
+        let over =
+            self.rows(list).map_or_else(String::new, |rows| format!(", built over {}", counted(rows, "row")));
+        let mut item = plain("indexed", self.list(after, list), shown + &over);
+        if let Some(misfits) = self.misfits(at) {
+            item.verdict = Verdict::Refused;
+            item.why = format!("{misfits} more in the indexed fields and the key than there may be");
+            item.help = "leave the long field out of the index".into();
+        }
+        item
+    }
+
+    /// What no operation of its own stands for: entries of an index that grew with a field.
+    fn others(&self) -> Option<Item> {
+        let misfits = self.misfits(self.change.operations.len())?;
+        let mut item = plain("indexed", "an index".into(), "its entries change with their fields".into());
+        item.verdict = Verdict::Refused;
+        item.why = format!("{misfits} more in the indexed fields and the key than there may be");
+        item.help = "leave the long field out of the index".into();
+        Some(item)
+    }
+
+    /// `3 rows, first ann, have`, of what has no place in the new shape.
+    fn misfits(&self, at: usize) -> Option<String> {
+        let misfits = self.findings?.misfits.get(&at)?;
+        let first =
+            if misfits.first.is_empty() { String::new() } else { format!(" (first: {})", misfits.first) };
+        Some(format!(
+            "{}{first} {}",
+            counted(misfits.rows, "row"),
+            if misfits.rows == 1 { "has" } else { "have" }
+        ))
+    }
+
+    /// Messages that wait in their old shape.
+    fn messages(&self) -> Vec<Item> {
+        let (before, after) = (&self.change.before, &self.change.after);
+        let mut items = Vec::new();
+        for old in before.messages.iter().filter(|message| message.kind == MessageKind::Input) {
+            let same = |message: &&Message| message.kind == old.kind && message.name == old.name;
+            let mut item = plain("message", old.name.clone(), String::new());
+            match after.messages.iter().find(same) {
+                None => {
+                    item.what = "it is taken no more".into();
+                    item.why = "what is under way for it waits, and so does what was sent after it".into();
+                    item.help = "keep it as long as somebody may send it".into();
+                }
+                Some(new) => {
+                    let Some(field) = missing(&old.fields, &new.fields) else { continue };
+                    item.what = format!("it needs `{field}`");
+                    item.why =
+                        "what is under way without it waits, and so does what was sent after it".into();
+                    item.help = format!("give `{field}` a default");
+                }
+            }
+            items.push(item);
+        }
+        items
+    }
+
+    /// Timers that do not fire any more.
+    fn timers(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        for (name, timers) in self.findings.iter().flat_map(|findings| &findings.timers) {
+            if timers.gone > 0 {
+                let mut item = plain("timer", name.clone(), "there is no such `on timer` any more".into());
+                item.verdict = Verdict::Loses;
+                item.why = counted(timers.gone, "pending timer");
+                items.push(item);
+            }
+            if timers.misfits > 0 {
+                let mut item = plain("timer", name.clone(), "it has other fields".into());
+                item.verdict = Verdict::Refused;
+                item.why =
+                    format!("{} would not fit: {}", counted(timers.misfits, "pending timer"), timers.why);
+                item.help =
+                    "give new fields a default, or give the `on timer` another name beside this one".into();
+                items.push(item);
+            }
+        }
+        items
+    }
+}
+
+/// A new field without a default.
+fn missing<'f>(old: &Fields, new: &'f Fields) -> Option<&'f str> {
+    let needed =
+        |field: &&super::schema::FieldShape| field.default.is_none() && old.get(field.number).is_none();
+    new.fields.iter().find(needed).map(|field| field.name.as_str())
+}
+
+fn plain(change: &'static str, name: String, what: String) -> Item {
+    Item { change, name, what, verdict: Verdict::Keeps, why: String::new(), help: String::new() }
+}
+
+fn type_of(schema: &Schema, number: u32) -> String {
+    let kind = if schema.enumeration(number).is_some() { Kind::Enum(number) } else { Kind::Record(number) };
+    schema.type_name(&kind)
+}
+
+fn field_name(schema: &Schema, record: u32, field: u32) -> String {
+    let shape = schema.record(record);
+    let field = shape.and_then(|record| record.fields.get(field)).map_or("", |field| field.name.as_str());
+    format!("{}.{field}", shape.map_or("", |record| record.name.as_str()))
+}
+
+fn case_name(schema: &Schema, enumeration: u32, case: u32) -> String {
+    let shape = schema.enumeration(enumeration);
+    let found = shape.and_then(|one| one.cases.iter().find(|(number, _)| *number == case));
+    format!("{}.{}", type_of(schema, enumeration), found.map_or("", |(_, name)| name.as_str()))
+}
+
+fn names(schema: &Schema, record: u32, fields: &[u32]) -> String {
+    let shape = schema.record(record);
+    let name = |number: &u32| {
+        let field = shape.and_then(|record| record.fields.get(*number));
+        field.map(|field| field.name.clone()).unwrap_or_default()
+    };
+    fields.iter().map(name).collect::<Vec<String>>().join(", ")
+}
+
+/// A constant as the source writes it; none of the longer ones.
+fn shown(constant: &Constant, kind: &Kind, schema: &Schema) -> Option<String> {
+    Some(match (constant, kind) {
+        (Constant::None, _) => "none".into(),
+        (constant, Kind::Optional(inner)) => return shown(constant, inner, schema),
+        (Constant::Word(word), Kind::Bool) => (*word != 0).to_string(),
+        (Constant::Word(word), Kind::Int) => word.to_string(),
+        (Constant::Word(word), Kind::Enum(number)) => {
+            let cases = &schema.enumeration(*number)?.cases;
+            format!(".{}", cases.get(usize::try_from(*word).ok()?)?.1)
+        }
+        (Constant::Text(text), _) if text.len() <= 40 => format!("{text:?}"),
+        _ => return None,
+    })
+}
+
+/// `1 row`, `2 rows`
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn was(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+fn gets(count: u64) -> &'static str {
+    if count == 1 { "gets" } else { "get" }
+}

@@ -1,0 +1,74 @@
+//! Two versions of an app, and the plan from the one to the other without a look at rows. The table is `changes.txt`: a
+//! case is a line `=== name`, the old source, a line `+++`, the new one, a line `---`, and the plan. `BLESS=1` writes what
+//! is said now; read the difference.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the table is a file, and BLESS rewrites it")]
+
+use std::fmt::Write;
+use std::path::Path;
+use weft::change::Change;
+use weft::change::schema::Schema;
+
+fn plan(old: &str, new: &str) -> String {
+    let compile = |source: &str| weft::compile(source, "app.weft").map_err(|wrong| wrong.to_string());
+    match (compile(old), compile(new)) {
+        (Ok(old), Ok(new)) => {
+            let before = Schema::of(&old);
+            let change = Change::between(&before, &new);
+            // What comes after it again is nothing, and the shape is one that a log may hand out.
+            assert!(Change::between(&change.after, &new).is_nothing());
+            assert!(before.is_whole() && change.after.is_whole());
+            change.plan(&new.name, None).to_string().trim_end().to_owned()
+        }
+        (Err(wrong), _) | (_, Err(wrong)) => wrong,
+    }
+}
+
+#[test]
+fn each_change_is_planned_as_the_table_has_it() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/changes.txt");
+    let table = std::fs::read_to_string(&path).unwrap();
+    let (mut said, mut wrong) = (String::new(), String::new());
+    for block in table.split("=== ").skip(1) {
+        let (name, rest) = block.split_once('\n').unwrap();
+        let (old, rest) = rest.split_once("\n+++\n").unwrap();
+        let (new, expected) = rest.split_once("\n---\n").unwrap();
+        let found = plan(old, new);
+        if found != expected.trim_end() {
+            writeln!(wrong, "{name}:\nexpected\n{expected}\nsaid\n{found}\n").unwrap();
+        }
+        write!(said, "=== {name}\n{old}\n+++\n{new}\n---\n{found}\n\n").unwrap();
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, said).unwrap();
+    } else {
+        assert!(wrong.is_empty(), "{wrong}");
+    }
+}
+
+#[test]
+fn numbers_are_never_used_again_and_names_of_before_are_not_forgotten() {
+    let compile = |fields: &str| {
+        let source = format!("app a\nrecord R {{ id: int, {fields} }}\nstate l: list of R by id");
+        weft::compile(&source, "a.weft").unwrap()
+    };
+    let mut schema = Schema::of(&compile("a: int = 0"));
+    let mut numbers = vec![schema.records[0].fields.fields[1].number];
+    for round in 0..100 {
+        let module = compile(if round % 2 == 0 { "b: int = 0" } else { "a: int = 0" });
+        schema = Change::between(&schema, &module).after;
+        numbers.push(schema.records[0].fields.fields[1].number);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 101);
+    // Of two names that come and go, one is in use and one was.
+    assert_eq!(schema.records[0].fields.former.len(), 1);
+    let renamed = Change::between(&schema, &compile("c was a: int = 0")).after;
+    let mut module = compile("c: int = 0");
+    Change::between(&renamed, &module).after.teach(&mut module);
+    let former: Vec<(&str, Option<u16>)> =
+        module.records[0].former.iter().map(|former| (former.name.as_str(), former.now)).collect();
+    assert_eq!(former, [("b", None), ("a", Some(1))]);
+}

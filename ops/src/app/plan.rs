@@ -1,0 +1,72 @@
+//! `selvedge app plan`: what becomes of what is kept when an app becomes another version.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::bail;
+use engine::testing::{self, Outcome};
+use serde_json::{Value, json};
+use weft::Module;
+use weft::change::schema::Schema;
+use weft::change::{Change, Verdict};
+
+use crate::control::Control;
+use crate::output::Output;
+
+/// Plans the change from one file to another, as far as it can be told without rows.
+///
+/// # Errors
+/// A file is not an app, or they are two apps.
+pub fn of_files(old: &Path, new: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let ((old, _), (new, _)) = (super::checked(old)?, super::checked(new)?);
+    if old.name != new.name {
+        bail!("{} and {} are two apps: one does not become the other", old.name, new.name);
+    }
+    let plan = Change::between(&Schema::of(&old), &new).plan(&new.name, None);
+    output.say(|| plan.to_string().trim_end().to_owned(), || plan.to_json())?;
+    Ok(match plan.verdict() {
+        Verdict::Keeps | Verdict::Depends => ExitCode::SUCCESS,
+        Verdict::Loses | Verdict::Refused => ExitCode::FAILURE,
+    })
+}
+
+/// Plans the change of what a node keeps, runs the new version's views on a copy of that, and its tests.
+///
+/// # Errors
+/// The file is not an app, or the node, running or not, cannot be asked.
+pub fn of_node(new: &Path, dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let (module, _) = super::checked(new)?;
+    let source = module.sources.to_text();
+    let mut plan = match Control::of(dir)? {
+        Some(control) => control.plan(&source)?,
+        None => node::offline::plan(dir, &source)?,
+    };
+    let text = plan.as_object_mut().and_then(|plan| plan.remove("text"));
+    plan["tests"] = failed_tests(module);
+    let fine = matches!(plan["verdict"].as_str(), Some("keeps"))
+        && ["views", "tests"].iter().all(|kind| plan[*kind].as_array().is_some_and(Vec::is_empty));
+    let people = || {
+        let mut said = text.as_ref().and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
+        for (kind, name) in [("views", "view"), ("tests", "test")] {
+            for failed in plan[kind].as_array().into_iter().flatten() {
+                let (what, why) = (&failed[name], &failed["error"]);
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                said.push_str(&format!("\n  FAILED    {name} {}: {}", word(what), word(why)));
+            }
+        }
+        said
+    };
+    output.say(people, || plan.clone())?;
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The tests of an app that fail.
+fn failed_tests(module: Module) -> Value {
+    let results = testing::run(&Arc::new(module), &|_| true);
+    let failed = results.into_iter().filter_map(|result| match result.outcome {
+        Outcome::Failed(failure) => Some(json!({ "test": result.name, "error": failure.message })),
+        Outcome::Passed | Outcome::NotRun { .. } => None,
+    });
+    failed.collect()
+}
