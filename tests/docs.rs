@@ -16,8 +16,13 @@ use std::time::{Duration, Instant};
 const PAGES: [&str; 5] = ["README.md", "CONTRIBUTING.md", "docs/language.md", "docs/node.md", "docs/app.md"];
 
 /// What `.ci/run` runs instead of this test: these build or test the whole workspace.
-const RUN_BY_CI: [&str; 4] =
-    ["cargo run --release -- demo", "cargo test --workspace", "bash .ci/run", "cargo install --path ops"];
+const RUN_BY_CI: [&str; 5] = [
+    "cargo run --release -- demo",
+    "cargo test --workspace",
+    "bash .ci/run",
+    "bash .ci/fuzz",
+    "cargo install --path ops",
+];
 
 /// How long a view may take to show what another node sent.
 const PATIENCE: Duration = Duration::from_secs(60);
