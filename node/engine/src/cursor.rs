@@ -11,6 +11,12 @@ pub(crate) enum Cursor {
     #[default]
     Closed,
     Rows(Rows),
+    /// The values of the first field of what rows are found by.
+    Distinct {
+        rows: Rows,
+        field: u16,
+        begun: bool,
+    },
     List {
         values: Arc<Vec<Value>>,
         at: usize,
@@ -119,7 +125,10 @@ impl Cursor {
     /// What its last step costs by the bytes of keys.
     pub(crate) fn search_operations(&self) -> u64 {
         match self {
-            Cursor::Rows(Rows { walked: Walked::Along(walk), .. }) => walk.search_operations(),
+            Cursor::Rows(Rows { walked: Walked::Along(walk), .. })
+            | Cursor::Distinct { rows: Rows { walked: Walked::Along(walk), .. }, .. } => {
+                walk.search_operations()
+            }
             Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => turned.all.search_operations(),
             _ => 0,
         }
@@ -132,6 +141,16 @@ impl Cursor {
                 Some(keyed) => rows.step(keyed),
                 None => Step::Done,
             },
+            Cursor::Distinct { rows, field, begun } => {
+                let (Some(keyed), Walked::Along(walk)) = (state.keyed(rows.list), &mut rows.walked) else {
+                    return Step::Done;
+                };
+                if std::mem::replace(begun, true) {
+                    walk.skip(1);
+                }
+                let Some(key) = walk.next() else { return Step::Done };
+                keyed.find(&key).map_or(Step::Skipped, |slot| Step::Value(keyed.value(slot, *field)))
+            }
             Cursor::List { values, at } => match values.get(*at) {
                 Some(value) => {
                     *at += 1;

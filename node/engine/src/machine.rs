@@ -321,6 +321,9 @@ impl<'m> Machine<'m> {
     fn open(&mut self, cursor: u16, over: Over) -> Result<(), Fault> {
         let opened = match over {
             Over::Rows(rows) => Cursor::Rows(self.open_rows(rows)?),
+            Over::Distinct(rows, field) => {
+                Cursor::Distinct { rows: self.open_rows(rows)?, field, begun: false }
+            }
             Over::List(list) => Cursor::List { values: Arc::clone(self.list(list)?), at: 0 },
             Over::Range(from, upto) => {
                 Cursor::Range { next: self.word(from)?, last: self.word(upto)?, done: false }

@@ -130,6 +130,8 @@ pub enum Fold {
 pub enum Over {
     /// Rows as they were at the opening.
     Rows(Rows),
+    /// The values that a field has, each once: the first field of what the rows are found by.
+    Distinct(Rows, u16),
     /// A list's elements.
     List(Register),
     /// From an int to another, both included.

@@ -1,5 +1,6 @@
 //! One function: its scope, its registers, its code.
 
+use super::queries::Grouping;
 use super::{Checker, OPERATIONS_MAX};
 use crate::code::{Comparison, Cursor, Function, Operation, Register, Target};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -60,6 +61,8 @@ pub(super) enum Held {
     Here(Cursor),
     /// A key, or none; whether a row is there must be looked up.
     Place,
+    /// The key of a group of rows.
+    Group(Grouping),
 }
 
 #[derive(Debug, Clone)]
@@ -73,6 +76,8 @@ pub(super) enum BindingKind {
     Element { list: u32, key: Register, optional: bool, cursor: Option<Cursor> },
     /// A keyed list of this function's own.
     Keyed { list: u32 },
+    /// A group of rows that an index has, by its key.
+    Group { key: Register, kind: Type, grouping: Grouping },
 }
 
 #[derive(Debug, Clone)]
@@ -416,6 +421,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 (*list, *optional)
             }
             BindingKind::Keyed { list } => (*list, false),
+            BindingKind::Group { .. } => return Type::Broken,
         };
         let row = self.checker.keyed(list).map_or(Type::Broken, |(record, ..)| Type::Record(record));
         match binding {

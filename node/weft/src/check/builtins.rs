@@ -2,7 +2,7 @@
 
 use super::body::{Body, Effect, Operand, Origin};
 use super::optional;
-use super::queries::Runs;
+use super::queries::{Runs, Wanted};
 use crate::code::{Arithmetic, Comparison, Operation, Register, Rounding, TextFunction};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{Field, ListKind, SCRATCH, Type};
@@ -412,6 +412,13 @@ impl<'c, 'a> Body<'c, 'a> {
         {
             return self.plain(Type::Int, |out| Operation::RowCount { out, list });
         }
+        if name == "count"
+            && query.is_none()
+            && let Some((grouping, key)) = self.rows_of_group(argument)
+            && let Some(rows) = grouping.rows(key, Wanted::Any)
+        {
+            return self.plain(Type::Int, |out| Operation::CountRows { out, rows });
+        }
         if let ("count", Some(query)) = (name, query)
             && is_named(argument, query)
             && let Some(out) = self.count_of(query)
@@ -436,11 +443,11 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         let mut result = (Type::Broken, None);
         let runs = if query.is_some_and(|query| self.order_is_nothing(name, argument, query)) {
-            Runs::Folded
+            Runs::Folded(Some(argument))
         } else {
-            Runs::Value
+            Runs::Value(Some(argument))
         };
-        if let ("min" | "max", Runs::Folded, Some(query)) = (name, runs, query) {
+        if let ("min" | "max", Runs::Folded(_), Some(query)) = (name, runs, query) {
             let done = self.extreme_first(query, argument, name == "max", &mut |body, _, leave| {
                 let found = body.lower(argument, None);
                 body.must_be_ordered(&found.kind, argument.span);

@@ -292,6 +292,10 @@ impl<'c, 'a> Body<'c, 'a> {
                     self.fixed(name, span, origin, copy_of.filter(|_| whole), by_let);
                     None
                 }
+                BindingKind::Group { .. } => {
+                    self.fixed(name, span, None, copy_of, whole);
+                    None
+                }
                 BindingKind::Element { list, .. } => {
                     self.fixed(name, span, Some(list), copy_of, whole);
                     None

@@ -222,6 +222,8 @@ impl Body<'_, '_> {
                     self.row_at(list, key, optional, cursor.map_or(Held::Key, Held::Here))
                 }
                 BindingKind::Keyed { list } => self.whole_list(list, span),
+                // Only its key and its rows are asked for.
+                BindingKind::Group { .. } => self.broken(),
             };
         }
         if let Some(list) = self.checker.states.get(name).copied() {
@@ -380,6 +382,12 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn field(&mut self, value: &Expression, field: &Word) -> Operand {
+        if let ExpressionKind::Name(name) = &*value.kind
+            && let Some(BindingKind::Group { key, kind, .. }) = self.find(name).map(|binding| &binding.kind)
+            && field.text == "key"
+        {
+            return Operand { register: *key, kind: kind.clone(), origin: None };
+        }
         let found = self.lower_row(value, None);
         match &found.kind {
             Type::Node if self.effect == Effect::Tests => self.member_of_node(found.register, field),

@@ -1,6 +1,7 @@
 //! Queries: loops over lists with conditions, order and a most, and which index each uses.
 
 mod changes;
+mod distinct;
 mod indexes;
 
 use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
@@ -9,7 +10,9 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::module::Type;
 use crate::syntax::tree::{Block, Expression, Group, Query, Word};
 use crate::value::Value;
-use indexes::{Wanted, conjuncts};
+pub(super) use distinct::Grouping;
+pub(super) use indexes::Wanted;
+use indexes::conjuncts;
 
 /// How many keys an `order by` may have: one bit each says which are turned round.
 const ORDER_KEYS_MAX: usize = 64;
@@ -21,9 +24,9 @@ pub(super) type Each<'e, 'c, 'a> = &'e mut dyn FnMut(&mut Body<'c, 'a>, Target, 
 #[derive(Clone, Copy)]
 pub(super) enum Runs<'b> {
     /// An expression: nothing changes under way.
-    Value,
+    Value(Option<&'b Expression>),
     /// An expression that comes to the same in whatever order its elements come.
-    Folded,
+    Folded(Option<&'b Expression>),
     /// The statements of a `for`.
     Block(&'b Block),
     /// `remove`
@@ -49,6 +52,8 @@ enum Elements<'q> {
     Range(&'q Expression, &'q Expression),
     /// Groups that are made already, and their type.
     Groups(Register, Type),
+    /// Groups that an index has, and the type of their keys.
+    Grouped(Grouping, Type),
 }
 
 struct Source<'q> {
@@ -85,7 +90,7 @@ struct Opened<'q> {
     over: Over,
     element: Type,
     /// The list that elements are rows of, and whether the loop's statements may change it.
-    rows: Option<(u32, bool)>,
+    origin: Option<(Origin, bool)>,
     /// What is left to test of the condition.
     conditions: Vec<&'q Expression>,
     /// Whether it runs over a whole list of the state.
@@ -100,12 +105,20 @@ impl<'c, 'a> Body<'c, 'a> {
         let loops = match &query.group {
             None => Loops::of(query),
             Some(group) => {
-                let (groups, kind) = self.groups(query, group);
-                let source = Source {
-                    name: &group.name,
-                    over: Elements::Groups(groups, kind),
-                    condition: group.condition.as_ref(),
+                let found = match runs {
+                    Runs::Value(Some(value)) | Runs::Folded(Some(value)) => {
+                        self.grouping(query, group, value)
+                    }
+                    _ => None,
                 };
+                let over = match found {
+                    Some((grouping, kind)) => Elements::Grouped(grouping, kind),
+                    None => {
+                        let (groups, kind) = self.groups(query, group);
+                        Elements::Groups(groups, kind)
+                    }
+                };
+                let source = Source { name: &group.name, over, condition: group.condition.as_ref() };
                 Loops { sources: vec![source], ..Loops::of(query) }
             }
         };
@@ -116,7 +129,7 @@ impl<'c, 'a> Body<'c, 'a> {
         } else {
             let wanted = match runs {
                 _ if in_order => Wanted::Sorted,
-                Runs::Folded if limit.is_none() => Wanted::Any,
+                Runs::Folded(_) if limit.is_none() => Wanted::Any,
                 _ => Wanted::List,
             };
             let mut leave = Vec::new();
@@ -150,7 +163,7 @@ impl<'c, 'a> Body<'c, 'a> {
         }
         let depth = self.scope.len();
         let mut leave = Vec::new();
-        let mode = Mode { runs: Runs::Folded, wanted: Wanted::Sorted };
+        let mode = Mode { runs: Runs::Folded(None), wanted: Wanted::Sorted };
         self.sources(&loops, 0, mode, 0, &mut leave, each);
         leave.into_iter().for_each(|jump| self.aim(jump));
         self.leave_scope(depth);
@@ -164,7 +177,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let list = self.register();
         self.emit(Operation::MakeList { out: list });
         let (mut key_kind, mut row_kind) = (Type::Broken, Type::Broken);
-        let mode = Mode { runs: Runs::Value, wanted: Wanted::List };
+        let mode = Mode { runs: Runs::Value(None), wanted: Wanted::List };
         self.sources(&loops, 0, mode, 0, &mut Vec::new(), &mut |body, _, _| {
             let first = body.row_of_registers(2);
             let key = body.lower(&group.key, None);
@@ -231,6 +244,10 @@ impl<'c, 'a> Body<'c, 'a> {
             Some(BindingKind::Element { list, key, optional, .. }) => {
                 self.row_at(list, key, optional, Held::Key)
             }
+            Some(BindingKind::Group { key, kind, grouping }) => {
+                let origin = Some(Origin { list: grouping.list, held: Held::Group(grouping) });
+                Operand { register: key, kind, origin }
+            }
             _ => self.broken(),
         }
     }
@@ -265,9 +282,12 @@ impl<'c, 'a> Body<'c, 'a> {
         let again = self.loop_start();
         let out = self.register();
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
-        let origin = opened.rows.map(|(list, _)| Origin { list, held: Held::Here(cursor) });
+        let origin = opened.origin.map(|(origin, _)| match origin.held {
+            Held::Key => Origin { held: Held::Here(cursor), ..origin },
+            _ => origin,
+        });
         let element = Operand { register: out, kind: opened.element, origin };
-        self.bind_element(source.name, element, opened.rows.is_some_and(|(_, live)| live), again);
+        self.bind_element(source.name, element, opened.origin.is_some_and(|(_, live)| live), again);
         for condition in opened.conditions {
             let begins = self.here();
             let condition = self.condition(condition);
@@ -286,6 +306,7 @@ impl<'c, 'a> Body<'c, 'a> {
     fn bind_element(&mut self, name: &Word, element: Operand, live: bool, again: Target) {
         let Operand { register: key, kind, origin } = element;
         let binding = match origin {
+            Some(Origin { held: Held::Group(grouping), .. }) => BindingKind::Group { key, kind, grouping },
             Some(Origin { list, held: Held::Key | Held::Here(_) }) if self.effect == Effect::Tests => {
                 // A test acts on nodes between its statements: what it has named stays as it was.
                 let register = self.register();
@@ -314,9 +335,14 @@ impl<'c, 'a> Body<'c, 'a> {
     fn over<'q>(&mut self, loops: &Loops<'q>, at: usize, mode: Mode<'_>) -> Opened<'q> {
         let source = &loops.sources[at];
         let conditions = source.condition.map(conjuncts).unwrap_or_default();
-        let values = |over, element| Opened { over, element, rows: None, conditions, is_scan: false };
+        let values = |over, element| Opened { over, element, origin: None, conditions, is_scan: false };
         let expression = match &source.over {
             Elements::Groups(list, kind) => return values(Over::List(*list), kind.clone()),
+            Elements::Grouped(grouping, kind) => {
+                let origin = Origin { list: grouping.list, held: Held::Group(*grouping) };
+                let over = self.group_keys(*grouping);
+                return Opened { origin: Some((origin, false)), ..values(over, kind.clone()) };
+            }
             Elements::Range(from, upto) => {
                 let (from, upto) = (self.need(from, &Type::Int), self.need(upto, &Type::Int));
                 return values(Over::Range(from, upto), Type::Int);
@@ -327,6 +353,9 @@ impl<'c, 'a> Body<'c, 'a> {
             && let Some((record, ..)) = self.checker.keyed(list)
         {
             return self.rows(list, record, loops, at, mode);
+        }
+        if let Some(opened) = self.group_source(loops, at, mode.wanted) {
+            return opened;
         }
         let found = self.lower(expression, None);
         let element = match &found.kind {
@@ -362,7 +391,7 @@ impl<'c, 'a> Body<'c, 'a> {
         self.emit(Operation::MakeList { out: list });
         let mut elements: Vec<Operand> = Vec::new();
         let mut none = Vec::new();
-        let mode = Mode { runs: Runs::Value, wanted: Wanted::List };
+        let mode = Mode { runs: Runs::Value(None), wanted: Wanted::List };
         self.sources(query, 0, mode, 0, &mut none, &mut |body, _, _| {
             elements = body.gather(query, list);
         });
@@ -466,7 +495,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let list = self.register();
         self.emit(Operation::MakeList { out: list });
         let mut kind = Type::Broken;
-        self.query(query, Runs::Value, &mut |body, _, _| {
+        self.query(query, Runs::Value(Some(value)), &mut |body, _, _| {
             let found = body.lower(value, element.as_ref());
             kind = match &element {
                 Some(element) if body.checker.fits(&found.kind, element) => element.clone(),

@@ -325,7 +325,10 @@ impl Body<'_, '_> {
         let ExpressionKind::Name(name) = &*inner.kind else { return None };
         match self.find(name)?.kind {
             BindingKind::Row { .. } => Some(self.short(value.span)),
-            BindingKind::Value { .. } | BindingKind::Element { .. } | BindingKind::Keyed { .. } => None,
+            BindingKind::Value { .. }
+            | BindingKind::Element { .. }
+            | BindingKind::Group { .. }
+            | BindingKind::Keyed { .. } => None,
         }
     }
 

@@ -13,7 +13,7 @@ impl Body<'_, '_> {
     /// Whether what runs for each element may change rows of a list; where it cannot be told, it may.
     pub(super) fn may_change_rows(&self, runs: Runs<'_>, list: u32) -> bool {
         match runs {
-            Runs::Value | Runs::Folded => false,
+            Runs::Value(_) | Runs::Folded(_) => false,
             Runs::Remove => true,
             Runs::Block(_) if self.effect != Effect::Changes && list < SCRATCH => false,
             Runs::Block(block) => {
@@ -68,7 +68,9 @@ impl Body<'_, '_> {
         let Some(root) = root_name(place) else { return true };
         match self.find(root).map(|binding| &binding.kind) {
             Some(BindingKind::Row { list: of, .. } | BindingKind::Keyed { list: of }) => *of == list,
-            Some(BindingKind::Value { .. } | BindingKind::Element { .. }) => false,
+            Some(BindingKind::Value { .. } | BindingKind::Element { .. } | BindingKind::Group { .. }) => {
+                false
+            }
             None => match self.checker.states.get(root) {
                 Some(of) => *of == list,
                 // A name of the block's own: it stands for a row of the list only if that has such a field.

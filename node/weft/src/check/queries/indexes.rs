@@ -6,7 +6,7 @@
 
 use super::changes::changes_fields;
 use super::{Elements, Loops, Mode, Opened, Runs};
-use crate::check::body::{BindingKind, Body};
+use crate::check::body::{BindingKind, Body, Held, Origin};
 use crate::check::expressions::is_plain_word;
 use crate::check::optional;
 use crate::code::{End, Fold, Operation, Order, Over, Register, Rows};
@@ -16,7 +16,7 @@ use crate::syntax::walk;
 
 /// The order that rows must come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(in crate::check) enum Wanted {
     /// Of the list, that is of its keys.
     List,
     /// As they are found.
@@ -85,7 +85,7 @@ pub(super) fn conjuncts(condition: &Expression) -> Vec<&Expression> {
 impl<'c, 'a> Body<'c, 'a> {
     /// Whether the rows of a query's first list come in the order that is asked for as they are found.
     pub(super) fn comes_in_order(&self, loops: &Loops<'_>) -> bool {
-        let mode = Mode { runs: Runs::Value, wanted: Wanted::Sorted };
+        let mode = Mode { runs: Runs::Value(None), wanted: Wanted::Sorted };
         !loops.order.is_empty() && self.way(loops, 0, mode).is_some_and(|way| way.in_order)
     }
 
@@ -227,12 +227,12 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Whether a condition of a query, or a list that one of its loops runs over, can refuse.
-    fn any_refuses(&self, loops: &Loops<'_>) -> bool {
+    pub(super) fn any_refuses(&self, loops: &Loops<'_>) -> bool {
         loops.sources.iter().enumerate().any(|(at, source)| {
             let over = match &source.over {
                 Elements::List(list) => at > 0 && self.can_refuse(list),
                 Elements::Range(from, upto) => at > 0 && (self.can_refuse(from) || self.can_refuse(upto)),
-                Elements::Groups(..) => true,
+                Elements::Groups(..) | Elements::Grouped(..) => true,
             };
             over || source.condition.is_some_and(|condition| self.can_refuse(condition))
         })
@@ -262,7 +262,7 @@ impl<'c, 'a> Body<'c, 'a> {
         Opened {
             over: Over::Rows(rows),
             element: Type::Record(record),
-            rows: Some((list, live)),
+            origin: Some((Origin { list, held: Held::Key }, live)),
             conditions,
             is_scan: is_scan && list < crate::module::SCRATCH,
         }
@@ -299,7 +299,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let loops = Loops { order: Vec::new(), ..Loops::of(query) };
         let list = self.state_list(&source.list)?;
         let (record, ..) = self.checker.keyed(list)?;
-        let way = self.way(&loops, 0, Mode { runs: Runs::Folded, wanted: Wanted::Any })?;
+        let way = self.way(&loops, 0, Mode { runs: Runs::Folded(None), wanted: Wanted::Any })?;
         let parts = source.condition.as_ref().map(conjuncts).unwrap_or_default();
         let is_answered = |part: &&Expression| way.answered.iter().any(|one| std::ptr::eq(*one, *part));
         if way.order == Order::ByKey || !query.order.is_empty() || !parts.iter().all(is_answered) {
@@ -332,7 +332,11 @@ impl<'c, 'a> Body<'c, 'a> {
             "max" => Fold::Greatest,
             _ => return None,
         };
-        let list = self.state_list(&source.list)?;
+        if !query.order.is_empty() {
+            return None;
+        }
+        let grouped = self.rows_of_group(&source.list);
+        let list = grouped.map(|(grouping, _)| grouping.list).or_else(|| self.state_list(&source.list))?;
         let (record, ..) = self.checker.keyed(list)?;
         let wanted = field_of_element(argument, &source.name.text)?;
         let fields = &self.checker.record(record).fields;
@@ -341,14 +345,21 @@ impl<'c, 'a> Body<'c, 'a> {
         if !is_plain_word(&kind) || fold == Fold::Sum && !matches!(kind, Type::Int | Type::Duration) {
             return None;
         }
-        let loops = Loops { order: Vec::new(), ..Loops::of(query) };
-        let way = self.way(&loops, 0, Mode { runs: Runs::Folded, wanted: Wanted::Any })?;
-        let parts = source.condition.as_ref().map(conjuncts).unwrap_or_default();
-        let is_answered = |part: &&Expression| way.answered.iter().any(|one| std::ptr::eq(*one, *part));
-        if way.order == Order::ByKey || !query.order.is_empty() || !parts.iter().all(is_answered) {
-            return None;
-        }
-        let rows = self.found_by(list, record, &way);
+        let rows = match grouped {
+            Some((grouping, key)) if source.condition.is_none() => grouping.rows(key, Wanted::Any)?,
+            Some(_) => return None,
+            None => {
+                let loops = Loops { order: Vec::new(), ..Loops::of(query) };
+                let way = self.way(&loops, 0, Mode { runs: Runs::Folded(None), wanted: Wanted::Any })?;
+                let parts = source.condition.as_ref().map(conjuncts).unwrap_or_default();
+                let is_answered =
+                    |part: &&Expression| way.answered.iter().any(|one| std::ptr::eq(*one, *part));
+                if way.order == Order::ByKey || !parts.iter().all(is_answered) {
+                    return None;
+                }
+                self.found_by(list, record, &way)
+            }
+        };
         self.note_plan(source.name.span, rows);
         let cursor = self.cursor();
         self.emit(Operation::Open { cursor, over: Over::Rows(rows) });
@@ -558,7 +569,7 @@ fn is_around_now(end: &Expression) -> bool {
     matches!((&*left.kind, &*right.kind), (ExpressionKind::Now, ExpressionKind::Duration(_)))
 }
 
-fn field_of_element<'e>(side: &'e Expression, element: &str) -> Option<&'e str> {
+pub(super) fn field_of_element<'e>(side: &'e Expression, element: &str) -> Option<&'e str> {
     let ExpressionKind::Field(inner, field) = &*side.kind else { return None };
     match &*inner.kind {
         ExpressionKind::Name(name) if name == element => Some(&field.text),
