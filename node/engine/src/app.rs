@@ -477,8 +477,10 @@ fn encoded_row(
     module: &Module,
     limit: usize,
 ) -> Result<Vec<u8>, codec::Unwritable> {
-    let mut row = Vec::new();
-    for (field, kind) in keyed.layout().kinds.iter().enumerate() {
+    let kinds = &keyed.layout().kinds;
+    // Words take a byte or a few, mostly.
+    let mut row = Vec::with_capacity(4 * kinds.len());
+    for (field, kind) in kinds.iter().enumerate() {
         codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, &mut row)?;
     }
     Ok(row)

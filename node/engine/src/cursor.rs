@@ -214,6 +214,7 @@ impl Turned {
             None => keyed.walk(&range, false),
         };
         self.alike = Some((values, walk));
+        self.all.skip(self.fields);
         Step::Skipped
     }
 }

@@ -82,6 +82,9 @@ impl Undo {
         }
         // Stable: those of a row stay in the order in which they were made.
         self.changes.sort_by(|left, right| left.list.cmp(&right.list).then_with(|| left.key.cmp(&right.key)));
+        if !self.changes.array_windows().any(|[left, right]| is_of_same_row(left, right)) {
+            return;
+        }
         let mut merged: Vec<Change> = Vec::with_capacity(self.changes.len());
         for change in std::mem::take(&mut self.changes) {
             let from =

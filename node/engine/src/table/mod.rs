@@ -7,8 +7,7 @@
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
 //! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
 
-#![allow(dead_code, reason = "the machine and changes of a module use all of it from the next steps on")]
-
+#[allow(dead_code, reason = "a change of a module uses it from the next step on")]
 mod change;
 mod columns;
 mod dense;
@@ -117,16 +116,12 @@ impl Keyed {
         self.columns.get(field as usize).map_or(Value::None, |column| column.value(slot as usize))
     }
 
-    /// A field whose values are kept whole: not one of words, nor of reals.
-    pub(crate) fn shared(&self, Slot(slot): Slot, field: u16) -> Option<&Value> {
-        self.columns.get(field as usize)?.shared(slot as usize)
-    }
-
     pub(crate) fn row(&self, Slot(slot): Slot) -> Row {
         self.columns.iter().map(|column| column.value(slot as usize)).collect()
     }
 
     /// The key of a row.
+    #[cfg(test)]
     pub(crate) fn key(&self, slot: Slot) -> Key {
         self.layout.key_by(&|field| self.value(slot, field))
     }
@@ -285,11 +280,6 @@ impl Keyed {
             Some(index) => Walk::sorted(index.walk(range, backward)),
             None => Walk::nothing(),
         }
-    }
-
-    /// Which word of an index's entries ([`Walk::word`]) is a field's, if one is.
-    pub(crate) fn word_of_index(&self, number: u16, field: u16) -> Option<usize> {
-        self.indexes.get(number as usize)?.shape.word_of(field)
     }
 
     /// How many rows a range of the key has.

@@ -196,8 +196,8 @@ impl Pair {
                 let slot = self.table.find(&key).unwrap();
                 assert!(index.is_some() || walk.slot() == Some(slot));
                 for field in 0..layout.kinds.len() as u16 {
-                    if let Some(word) = index.and_then(|index| self.table.word_of_index(index, field)) {
-                        assert_eq!(walk.word(word), self.table.word(slot, field));
+                    if let Some(word) = walk.word_of(field) {
+                        assert_eq!(word, self.table.word(slot, field));
                     }
                 }
                 found.push(key);

@@ -100,7 +100,7 @@ impl Walk {
         }
     }
 
-    /// A word of the entry that it is at: see [`super::Keyed::word_of_index`]. Of a list by a plain word its first is the key.
+    /// A word of the entry that it is at. Of a list by a plain word the first is the key.
     #[inline]
     pub(crate) fn word(&self, word: usize) -> i64 {
         match &self.0 {
