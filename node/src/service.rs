@@ -5,6 +5,7 @@ use crate::clock;
 use crate::handle::{
     Control, ControlError, Description, Door, Field, Handle, NamedType, Post, PostError, ViewError,
 };
+use crate::http::VIEW_BYTES_MAX;
 use crate::owner::{NotTaken, Ports, Request};
 use crate::process::Ready;
 use crate::rehearsal;
@@ -96,13 +97,15 @@ impl Handle for Service {
     fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError> {
         let no_such_route = || ViewError::NoSuchRoute { app: app.to_owned(), view: view.to_owned() };
         let snapshot = self.board.snapshot(app).ok_or_else(no_such_route)?;
-        snapshot.view(view, query, by, clock::now()).map_err(|error| {
+        snapshot.view_within(view, query, by, clock::now(), VIEW_BYTES_MAX).map_err(|error| {
             let words = error.to_string();
             match error {
                 engine::ViewError::NoSuchView { .. } => no_such_route(),
                 engine::ViewError::Shape { .. } => ViewError::Shape(words),
                 engine::ViewError::Refused { .. } => ViewError::Refused(words),
-                engine::ViewError::Budget { .. } => ViewError::Budget(words),
+                engine::ViewError::Budget { .. } | engine::ViewError::TooLarge { .. } => {
+                    ViewError::Budget(words)
+                }
             }
         })
     }

@@ -291,6 +291,21 @@ impl Snapshot {
         by: &str,
         now: i64,
     ) -> Result<String, ViewError> {
+        self.view_within(name, query, by, now, usize::MAX)
+    }
+
+    /// As [`Snapshot::view`], but a result of more bytes is refused as soon as it has them.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    pub fn view_within(
+        &self,
+        name: &str,
+        query: &[(String, String)],
+        by: &str,
+        now: i64,
+        bytes_max: usize,
+    ) -> Result<String, ViewError> {
         let module = &*self.module;
         let door = find(&module.views, name)
             .ok_or_else(|| ViewError::NoSuchView { app: module.name.clone(), name: name.into() })?;
@@ -307,7 +322,8 @@ impl Snapshot {
         machine.budget = budget;
         let value = machine.run(door.function, arguments).map_err(view_refusal)?;
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
-        json::write_value(&value, kind, module, &mut machine.budget).map_err(view_refusal)
+        let text = json::write_within(&value, kind, module, &mut machine.budget, bytes_max);
+        text.map_err(view_refusal)?.ok_or(ViewError::TooLarge { bytes_max })
     }
 
     /// Bytes that the rows of its lists take, with their keys and indexes; what values share (texts, bytes, lists) is not

@@ -181,6 +181,12 @@ pub enum ViewError {
         /// Why.
         reason: String,
     },
+    /// The result has more bytes than were asked for.
+    #[error("the view has more than {bytes_max} bytes: take fewer rows")]
+    TooLarge {
+        /// The most that were asked for.
+        bytes_max: usize,
+    },
     /// The view cost more than a view may.
     #[error("the view went over its budget of {limit} {unit}")]
     Budget {

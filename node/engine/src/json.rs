@@ -517,8 +517,24 @@ pub(crate) fn write_value(
     budget: &mut Budget,
 ) -> Result<String, Fault> {
     let mut out = String::new();
-    Writer { module, budget }.value(value, kind, &mut out)?;
+    Writer { module, budget, bytes_max: usize::MAX }.value(value, kind, &mut out)?;
     Ok(out)
+}
+
+/// As [`write_value`], but nothing where it has more bytes: it is not written any further then.
+pub(crate) fn write_within(
+    value: &Value,
+    kind: &Type,
+    module: &Module,
+    budget: &mut Budget,
+    bytes_max: usize,
+) -> Result<Option<String>, Fault> {
+    let mut out = String::new();
+    let written = Writer { module, budget, bytes_max }.value(value, kind, &mut out);
+    if out.len() > bytes_max {
+        return Ok(None);
+    }
+    written.map(|()| Some(out))
 }
 
 /// Writes an object of these fields; what is written is charged.
@@ -529,18 +545,23 @@ pub(crate) fn write_fields(
     budget: &mut Budget,
 ) -> Result<String, Fault> {
     let mut out = String::new();
-    Writer { module, budget }.fields(values, fields, &mut out)?;
+    Writer { module, budget, bytes_max: usize::MAX }.fields(values, fields, &mut out)?;
     Ok(out)
 }
 
 struct Writer<'w> {
     module: &'w Module,
     budget: &'w mut Budget,
+    /// What is longer is not written any further.
+    bytes_max: usize,
 }
 
 impl Writer<'_> {
     fn value(&mut self, value: &Value, kind: &Type, out: &mut String) -> Result<(), Fault> {
         self.budget.operations(1)?;
+        if out.len() > self.bytes_max {
+            return Err(Fault::Budget { unit: "bytes of text", limit: self.bytes_max as u64 });
+        }
         match (kind, value) {
             (Type::Optional(_), Value::None) => out.push_str("null"),
             (Type::Optional(inner), value) => self.value(value, inner, out)?,

@@ -81,6 +81,19 @@ fn a_key_that_no_row_can_have_is_not_looked_up() {
 }
 
 #[test]
+fn a_view_is_written_no_further_than_is_wanted() {
+    let app = app("app a\nview of(n: int) = [i for i in 1 .. n]\nview long(t: text) = t");
+    let within = |name: &str, key: &str, value: &str, bytes_max: usize| {
+        app.snapshot().view_within(name, &[(key.into(), value.into())], "local", 0, bytes_max)
+    };
+    assert_eq!(within("of", "n", "3", 7), Ok("[1,2,3]".into()));
+    assert_eq!(within("of", "n", "3", 6), Err(ViewError::TooLarge { bytes_max: 6 }));
+    assert_eq!(within("of", "n", "100000", 4_000), Err(ViewError::TooLarge { bytes_max: 4_000 }));
+    assert_eq!(within("long", "t", "four", 6), Ok("\"four\"".into()));
+    assert_eq!(within("long", "t", "fives", 6), Err(ViewError::TooLarge { bytes_max: 6 }));
+}
+
+#[test]
 fn a_query_for_a_text_longer_than_any_key_finds_what_it_would_without_an_index() {
     const BEYOND: [&str; 3] = ["a", "xx", "y"];
     let source = |by: &str| {

@@ -14,7 +14,7 @@ const _: () = assert!(EVENT_STREAMS_MAX < CONNECTIONS_MAX);
 pub(super) const VIEWS_AT_ONCE: usize = 8;
 
 /// One view's answer. A page shows some thousands of rows of it; more is for a view with arguments, part by part.
-pub(super) const VIEW_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const VIEW_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// All answers together that are being sent or kept for the next who asks, each counted once however many it is sent
 /// to: sixteen of the largest, and a node runs on the smallest machines.
