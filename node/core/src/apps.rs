@@ -11,10 +11,10 @@ use sealing::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::Change as Delta;
-use weft::Sources;
 use weft::change::operations::Operation;
 use weft::change::schema::{Holds, Schema};
 use weft::change::{Change, Findings, Verdict};
+use weft::{Module, Sources};
 
 /// Bytes of initial values of variables that one start writes, a quarter of an event's: values beyond that stay what the
 /// source says until an event changes them.
@@ -116,6 +116,21 @@ impl Apps {
         self.filled(number, schema, app)
     }
 
+    /// The state of an app so far, in its shape of now.
+    fn state(
+        &mut self,
+        name: &str,
+        number: u32,
+        schema: &Schema,
+        ran: Option<Module>,
+    ) -> Result<App, StartError> {
+        match (self.changed.remove(&number), ran) {
+            (Some((_, app)), _) => Ok(app),
+            (None, Some(ran)) => self.filled(number, schema, App::new(Arc::new(ran), NodeId([0; 32]))),
+            (None, None) => self.gathered(name, number, schema),
+        }
+    }
+
     fn filled(&mut self, number: u32, schema: &Schema, mut app: App) -> Result<App, StartError> {
         let own: Vec<u64> = self.rows.range(own_lists(number)).map(|(list, _)| *list).collect();
         for list in own {
@@ -178,10 +193,10 @@ impl Apps {
     ) -> Result<(App, AppRow), StartError> {
         let Source { text, mut module, allow_loss, .. } = source;
         let known = self.known.get(name).cloned();
-        let (before, is_known) = match &known {
-            None => (Schema::of(&module), true),
-            Some(AppRow { schema: Some(schema), .. }) => (schema.clone(), true),
-            Some(row) => (old_schema(row, &module)?, false),
+        // Of a row of the first layout the module that it ran: its variables that have no row begin as that says.
+        let (before, ran) = match &known {
+            None => (Schema::of(&module), None),
+            Some(row) => shape_of(row, &module)?,
         };
         let change = Change::between(&before, &module);
         change.after.teach(&mut module);
@@ -189,14 +204,12 @@ impl Apps {
         let mut row = AppRow { number, source: text, ..known.clone().unwrap_or_default() };
         row.schema = Some(change.after.clone());
         row.shape = None;
-        if change.is_nothing() && !self.changed.contains_key(&number) {
+        if change.is_nothing() && ran.is_none() && !self.changed.contains_key(&number) {
             let app = App::new(module, core.me);
             return Ok((self.filled(number, &before, app)?, row));
         }
-        let old = match self.changed.remove(&number) {
-            Some((_, app)) => app,
-            None => self.gathered(name, number, &before)?,
-        };
+        let is_known = ran.is_none();
+        let old = self.state(name, number, &before, ran)?;
         let (app, findings) = old.change(&change, Arc::clone(&module));
         let app = app.of(core.me);
         if !change.is_nothing() {
@@ -212,20 +225,14 @@ impl Apps {
     pub(crate) fn kept(
         &mut self,
         name: &str,
-        module: &weft::Module,
+        module: &Module,
     ) -> Result<Option<(Schema, Snapshot)>, StartError> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
         let Some(row) = self.known.get(name).cloned() else { return Ok(None) };
-        let schema = match &row.schema {
-            Some(schema) => schema.clone(),
-            None => old_schema(&row, module)?,
-        };
-        let app = match self.changed.remove(&row.number) {
-            Some((_, app)) => app,
-            None => self.gathered(name, row.number, &schema)?,
-        };
+        let (schema, ran) = shape_of(&row, module)?;
+        let app = self.state(name, row.number, &schema, ran)?;
         Ok(Some((schema, app.snapshot())))
     }
 
@@ -266,13 +273,16 @@ fn own_lists(number: u32) -> std::ops::RangeInclusive<u64> {
     rows::app_list(number, 0)..=rows::app_list(number, u32::MAX)
 }
 
-/// The shape of an app that a program before changes of modules kept: that of its source, whose lists had their places as
-/// numbers.
-fn old_schema(row: &AppRow, module: &weft::Module) -> Result<Schema, StartError> {
+/// The shape of what an app keeps. A program before changes of modules kept it as text: then it is that of the source, whose
+/// lists had their places as numbers, and the module is there too.
+fn shape_of(row: &AppRow, module: &Module) -> Result<(Schema, Option<Module>), StartError> {
+    if let Some(schema) = &row.schema {
+        return Ok((schema.clone(), None));
+    }
     let kept = row.shape.clone().unwrap_or_default();
     match Sources::from_text(&row.source).compile("the source that it last ran") {
-        Ok(old) if old.shape() == kept => Ok(Schema::of(&old)),
-        _ if module.shape() == kept => Ok(Schema::of(module)),
+        Ok(old) if old.shape() == kept => Ok((Schema::of(&old), Some(old))),
+        _ if module.shape() == kept => Ok((Schema::of(module), Some(module.clone()))),
         _ => Err(StartError::Shape { app: module.name.clone(), kept, new: module.shape() }),
     }
 }

@@ -252,6 +252,30 @@ mod tests {
         let first =
             AppRow { number: 300, source: text("app a"), shape: Some(text("s")), ..AppRow::default() };
         assert_eq!(read_app(&[0xac, 2, 5, 97, 112, 112, 32, 97, 1, 115]), Some(first), "the first layout");
+        let source = "app a\nenum E { x, y }\nrecord R { id: int, e: E? }\nstate l: list of R by id index e\nstate n: int = 1\n\
+            on f(k: int = 2) from peer {}";
+        let schema = Schema::of(&weft::compile(source, "a.weft").expect("the source is right"));
+        let operations =
+            vec![Operation::AddField { record: 3, field: 7, constant: None }, Operation::Rekey { list: 0 }];
+        let changed = AppRow {
+            number: 300,
+            source: text("app a"),
+            changes: 1,
+            schema: Some(schema),
+            operations,
+            ..AppRow::default()
+        };
+        let bytes = encode_app(&changed);
+        assert_eq!(
+            hex(&bytes),
+            "0002ac0205617070206101010200016c0003010601010701016e0101010301520206026964010007\
+             01650c0902010000010201450204017805017900020001660108016b01010104000101660109016b\
+             01010104000a02030307000e0000",
+            "the second layout"
+        );
+        assert_eq!(read_app(&bytes), Some(changed));
+        assert_eq!(read_app(&bytes[..bytes.len() - 1]), None, "cut");
+        assert_eq!(read_app(&[0, 3, 0]), None, "a layout to come");
         let addresses = vec![SocketAddr::from(([10, 0, 0, 1], 7346))];
         let peer = PeerRow {
             name: text("Ben"),

@@ -3,10 +3,11 @@
 
 #![allow(clippy::disallowed_types, reason = "a test has the log around the core")]
 
-use engine::Snapshot;
+use engine::{App, Context, Event, Snapshot};
 use node_core::{Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, StartError};
 use sealing::{NodeId, Run};
-use store::{Fault, Log, Memory};
+use std::sync::Arc;
+use store::{Change, Fault, Log, Memory};
 
 const OLD: &str = "app a
 enum Stage { open, done }
@@ -44,9 +45,20 @@ struct Node {
 
 /// Starts a node, or says why not; none if the power was cut.
 fn start(storage: &Memory, source: &str, allow_loss: bool) -> Option<Result<Node, StartError>> {
+    start_after(&[], storage, source, allow_loss)
+}
+
+/// The same on a log that begins with these rows.
+fn start_after(
+    before: &[Change],
+    storage: &Memory,
+    source: &str,
+    allow_loss: bool,
+) -> Option<Result<Node, StartError>> {
     let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
     let apps = vec![Source { text: source.to_owned(), module, settings: Vec::new(), allow_loss }];
     let mut recovery = Recovery::default();
+    before.iter().for_each(|change| recovery.change(change.clone()));
     let opened = Log::open(storage.clone(), [5; 32], &mut |change| recovery.change(change));
     let (log, opened) = match opened {
         Ok(opened) => opened,
@@ -250,4 +262,53 @@ fn changes_back_and_forth_leave_nothing_behind() {
     let node = started(&storage, &back, false);
     assert_eq!(node.view("all").matches(r#""what":"a""#).count(), 1);
     assert_eq!(node.view("most"), "10");
+}
+
+/// The rows of an app as a program before changes of modules left them: lists by their places, a shape as text, and no row
+/// of a variable that nothing changed.
+fn older(source: &str) -> Vec<Change> {
+    let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let text = |text: &str| {
+        let length = [text.len() as u8 & 127 | 128, (text.len() >> 7) as u8];
+        [&length, text.as_bytes()].concat()
+    };
+    let shape = module.shape();
+    assert!(
+        [source.len(), shape.len()].iter().all(|length| (128..1 << 14).contains(length)),
+        "two bytes of length"
+    );
+    let row = [&[1][..], &text(source), &text(&shape)].concat();
+    let mut app = App::new(Arc::new(module), NodeId([1; 32]));
+    for what in ["a", "c"] {
+        let arguments = format!(r#"{{"what":"{what}"}}"#);
+        let event = Event::Input { name: "add", arguments: arguments.as_bytes(), by: "" };
+        let applied = app.event(event, &Context { now: 0, entropy: [0; 32], room: 0 });
+        assert!(applied.is_ok(), "{applied:?}");
+    }
+    let rows = app.snapshot().rows();
+    let kept = rows.into_iter().filter(|row| !row.key.is_empty());
+    let kept = kept.map(|row| Change { list: 1 << 32 | u64::from(row.list), key: row.key, row: row.row });
+    [Change { list: 1, key: b"a".to_vec(), row: Some(row) }].into_iter().chain(kept).collect()
+}
+
+#[test]
+fn a_folder_of_before_opens_and_changes() {
+    let before = older(OLD);
+    let begun = |storage: &Memory, source: &str| {
+        let node = start_after(&before, storage, source, false);
+        let mut node =
+            node.unwrap_or_else(|| panic!("the power is on")).unwrap_or_else(|wrong| panic!("{wrong}"));
+        node.settle(0).unwrap_or_else(|| panic!("the power is on"));
+        node
+    };
+    // As it was, and changed later; or changed at once.
+    for first in [OLD, NEW] {
+        let storage = Memory::new(1);
+        assert!(begun(&storage, first).view("all").contains(r#""id":2"#));
+        for _ in 0..2 {
+            let node = begun(&storage, NEW);
+            assert_eq!(node.view("waiting"), "2");
+            assert_eq!(node.view("both"), r#"{"most":10,"fresh":7}"#);
+        }
+    }
 }
