@@ -28,6 +28,11 @@ struct Area {
     pages: [Option<Arc<Page>>; FAN],
 }
 
+/// Rows for each area between the first and the last.
+const AREA_ROWS_MIN: usize = FAN * FAN / 4;
+/// Areas that there may be beside.
+const AREAS_FREE: u64 = 64;
+
 /// Keys are counted from the least int.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dense {
@@ -35,6 +40,8 @@ pub(super) struct Dense {
     /// The number of the first area.
     first: u64,
     rows: usize,
+    /// The last key, where there is one: `next_id` asks for it each time.
+    last: i64,
     /// Rows when there were most.
     most: usize,
     /// Bytes of the areas and pages that are there.
@@ -61,6 +68,10 @@ fn signed(key: u64) -> i64 {
 impl Dense {
     pub(super) fn len(&self) -> usize {
         self.rows
+    }
+
+    pub(super) fn last(&self) -> Option<i64> {
+        (self.rows > 0).then_some(self.last)
     }
 
     #[inline]
@@ -93,6 +104,7 @@ impl Dense {
         if std::mem::replace(&mut page.slots[at], slot) == ABSENT {
             page.rows += 1;
             area.rows += 1;
+            self.last = if self.rows == 0 { key } else { self.last.max(key) };
             self.rows += 1;
             self.most = self.most.max(self.rows);
         }
@@ -111,8 +123,8 @@ impl Dense {
         if count == self.areas.len() as u64 {
             return usize::try_from(area - first).ok();
         }
-        // An area that is not there takes a word.
-        if count > (self.rows + FREE_BYTES / 16) as u64 {
+        // Those of keys a quarter full, and some: what is done at an end or counted goes over all.
+        if count > (self.most / AREA_ROWS_MIN) as u64 + AREAS_FREE {
             return None;
         }
         let areas = Arc::make_mut(&mut self.areas);
@@ -141,6 +153,11 @@ impl Dense {
             areas[number] = None;
             self.bytes -= AREA_BYTES;
             self.trim();
+        }
+        if key == self.last
+            && let Some((last, _)) = self.at_or_before(key)
+        {
+            self.last = last;
         }
         Some(slot)
     }

@@ -129,7 +129,7 @@ impl Keyed {
     /// The greatest key.
     pub(crate) fn last(&self) -> Option<Key> {
         match &self.keys {
-            Keys::Dense(dense, _) => dense.at_or_before(i64::MAX).map(|(key, _)| Key::Word(key)),
+            Keys::Dense(dense, _) => dense.last().map(Key::Word),
             Keys::Sorted(sorted) => sorted.last(),
         }
     }

@@ -93,6 +93,8 @@ impl Pair {
         let (key, bytes) = self.key(row);
         let before = self.table.remove(&key);
         assert_eq!(before.as_deref(), self.model.remove(&bytes).as_deref());
+        let last = self.model.keys().next_back().and_then(|bytes| self.table.layout().read_key(bytes));
+        assert_eq!(self.table.last(), last);
     }
 
     fn set(&mut self, row: &[Value], field: u16, value: Value) {
