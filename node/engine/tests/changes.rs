@@ -151,7 +151,7 @@ impl Version {
                         continue;
                     }
                     let to = match kind {
-                        Kind::Int if at % 2 == 0 => Kind::MaybeInt,
+                        Kind::Int if at.is_multiple_of(2) => Kind::MaybeInt,
                         Kind::Int => Kind::Real,
                         Kind::MaybeInt => Kind::Int,
                         Kind::Case => Kind::Text,
