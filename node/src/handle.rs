@@ -93,9 +93,9 @@ pub enum Control {
         /// What people here call it; empty is no name.
         name: String,
     },
-    /// The node is a peer no more; what waits for it is refused.
+    /// The node is a peer no more; what waits for it, or for this address on the web, is refused.
     RemovePeer {
-        /// The node's text, `sv1…`.
+        /// The node's text, `sv1…`, or an address.
         node: String,
     },
     /// All peers with how their links are.

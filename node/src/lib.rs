@@ -18,6 +18,7 @@ mod owner;
 mod process;
 mod rehearsal;
 mod service;
+mod web;
 
 pub use folder::ControlFile;
 pub use process::{Config, Node, NodeError, Ready, Set, compile};

@@ -64,6 +64,14 @@ pub fn remove_peer(dir: &Path, node: NodeId) -> Result<(), OfflineError> {
     control(dir, Control::RemovePeer(node)).map(drop)
 }
 
+/// Gives up what waits for an address on the web.
+///
+/// # Errors
+/// The folder cannot be opened; nothing waits for it; the app that would hear of it does not run, as none does here.
+pub fn give_up(dir: &Path, endpoint: String) -> Result<(), OfflineError> {
+    control(dir, Control::GiveUp(endpoint)).map(drop)
+}
+
 /// What a running node says at `/-/status`.
 ///
 /// # Errors

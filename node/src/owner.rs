@@ -1,4 +1,4 @@
-//! The owner's thread: it takes inputs from three mailboxes, and carries the core's effects out in their order.
+//! The owner's thread: it takes inputs from four mailboxes, and carries the core's effects out in their order.
 //!
 //! It decides nothing and never blocks but to wait for the next input. The mailboxes are bounded; whoever posts into a
 //! full one is told.
@@ -6,9 +6,10 @@
 use crate::board::Board;
 use crate::clock;
 use crate::log_writer::Append;
+use crate::web::{TRIES_MAX, Web};
 use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
-use node_core::{Control, Core, Effect, Input, Out, Post, Reply, ReplyId};
+use node_core::{Control, Core, Effect, Input, Out, Post, Reply, ReplyId, WebAnswer};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -52,6 +53,19 @@ pub enum NotTaken {
 pub struct Ports {
     requests: Sender<Request>,
     link_events: Sender<FabricEvent>,
+    web_answers: WebAnswers,
+}
+
+/// Where tries of the web tell what came of them.
+#[derive(Debug, Clone)]
+pub struct WebAnswers(Sender<WebAnswer>);
+
+impl WebAnswers {
+    /// Tells it; this waits while the mailbox is full.
+    pub fn tell(&self, answer: WebAnswer) {
+        // Without an owner there is nobody to tell: the record is tried again after the next start.
+        let _ = self.0.send(answer);
+    }
 }
 
 /// The mailboxes' near ends.
@@ -59,6 +73,7 @@ pub struct Ports {
 pub struct Mailbox {
     requests: Receiver<Request>,
     link_events: Receiver<FabricEvent>,
+    web_answers: Receiver<WebAnswer>,
 }
 
 impl Ports {
@@ -66,8 +81,13 @@ impl Ports {
     pub fn new() -> (Ports, Mailbox) {
         let (requests, taken_requests) = bounded(REQUESTS_MAX);
         let (link_events, taken_link_events) = bounded(LINK_EVENTS_MAX);
-        let mailbox = Mailbox { requests: taken_requests, link_events: taken_link_events };
-        (Ports { requests, link_events }, mailbox)
+        let (web_answers, taken_web_answers) = bounded(TRIES_MAX);
+        let mailbox = Mailbox {
+            requests: taken_requests,
+            link_events: taken_link_events,
+            web_answers: taken_web_answers,
+        };
+        (Ports { requests, link_events, web_answers: WebAnswers(web_answers) }, mailbox)
     }
 
     /// Posts a request.
@@ -90,6 +110,11 @@ impl Ports {
         })
     }
 
+    /// Where tries of the web tell what came of them.
+    pub fn web_answers(&self) -> WebAnswers {
+        self.web_answers.clone()
+    }
+
     /// Waits until all that was taken is on disk and said; none if the owner is gone.
     pub async fn settled(&self) -> Option<()> {
         let (teller, told) = oneshot::channel();
@@ -110,6 +135,7 @@ pub struct Owner {
     appends: Sender<Append>,
     synced: Receiver<Result<Synced, StoreError>>,
     link: CommandSender,
+    web: Web,
     board: Arc<Board>,
     waiting: HashMap<ReplyId, oneshot::Sender<Reply>>,
     next_reply: u64,
@@ -127,7 +153,7 @@ impl Owner {
         core: Core,
         mailbox: Mailbox,
         (appends, synced): (Sender<Append>, Receiver<Result<Synced, StoreError>>),
-        link: CommandSender,
+        (link, web): (CommandSender, Web),
         board: Arc<Board>,
         fault: watch::Sender<Option<String>>,
     ) -> Owner {
@@ -137,6 +163,7 @@ impl Owner {
             appends,
             synced,
             link,
+            web,
             board,
             waiting: HashMap::new(),
             next_reply: 0,
@@ -172,13 +199,14 @@ impl Owner {
         }
     }
 
-    /// Waits for one input and hands it to the core. Of several that are there a random one is taken, so that neither the
-    /// link nor whoever posts starves the other.
+    /// Waits for one input and hands it to the core. Of several that are there a random one is taken, so that none of
+    /// them starves another.
     fn take_one(&mut self) -> Result<(), String> {
-        let (no_requests, no_events) = (never(), never());
+        let (no_requests, no_events, no_answers) = (never(), never(), never());
         let takes = self.core.has_room() && self.last_reply.is_none();
         let requests = if takes { &self.mailbox.requests } else { &no_requests };
         let events = if takes { &self.mailbox.link_events } else { &no_events };
+        let answers = if takes { &self.mailbox.web_answers } else { &no_answers };
         let wait = self.wake.filter(|_| takes).map(|wake| wake.saturating_sub(clock::now()));
         let due = wait.map_or_else(never, |wait| {
             after(Duration::from_millis(wait.clamp(0, TIMER_WAIT_MILLISECONDS_MAX) as u64))
@@ -187,6 +215,7 @@ impl Owner {
             recv(due) -> _ => self.take_time(),
             recv(self.synced) -> synced => self.take_synced(synced.ok())?,
             recv(events) -> event => self.take_event(event.ok())?,
+            recv(answers) -> answer => self.take_web_answer(answer.ok()),
             recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
         }
         Ok(())
@@ -215,6 +244,13 @@ impl Owner {
             }
             Some(FabricEvent::Stopped(error)) => Err(error.to_string()),
             None => Err("the link's thread ended: this is a fault of the program".to_owned()),
+        }
+    }
+
+    fn take_web_answer(&mut self, answer: Option<WebAnswer>) {
+        // The owner's own `Web` holds the mailbox open.
+        if let Some(answer) = answer {
+            self.core.handle(clock::now(), Input::Web(answer));
         }
     }
 
@@ -252,6 +288,7 @@ impl Owner {
         match out {
             Out::Publish { app, snapshot } => self.board.publish(&app, snapshot),
             Out::Link(command) => self.link.send(command),
+            Out::Web(attempt) => self.web.attempt(attempt),
             Out::Reply { to, .. } if self.last_reply == Some(to) => self.stopped = true,
             Out::Reply { to, reply } => {
                 if let Some(teller) = self.waiting.remove(&to) {

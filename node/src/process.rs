@@ -6,6 +6,7 @@ use crate::http;
 use crate::log_writer;
 use crate::owner::{Owner, Ports};
 use crate::service::Service;
+use crate::web::Web;
 use fabric::{Driver, FabricError};
 use node_core::{Core, Source, Start, StartError};
 use sealing::{Identity, NodeId, Run, Ticket};
@@ -223,7 +224,9 @@ impl Node {
             ports.fabric_events(),
         )?;
         let log_ends = (appends, synced);
-        let owner = Owner::new(core, mailbox, log_ends, driver.sender(), Arc::clone(&board), fault_teller);
+        let web = Web::new(tokio::runtime::Handle::current(), ports.web_answers());
+        let world = (driver.sender(), web);
+        let owner = Owner::new(core, mailbox, log_ends, world, Arc::clone(&board), fault_teller);
         let owner_thread = owner.start().map_err(NodeError::Thread)?;
         if ports.settled().await.is_none() {
             let fault = fault.borrow().clone();

@@ -121,6 +121,9 @@ impl Handle for Service {
                     ticket.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
                 self.ask_control(node_core::Control::AddPeer { ticket, name }).await
             }
+            Control::RemovePeer { node } if is_endpoint(&node) => {
+                self.ask_control(node_core::Control::GiveUp(node)).await
+            }
             Control::RemovePeer { node } => {
                 let node: NodeId =
                     node.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
@@ -154,6 +157,11 @@ impl Handle for Service {
     fn node_id(&self) -> String {
         self.node.node.to_string()
     }
+}
+
+/// Whether it is an address on the web, and no node's id.
+fn is_endpoint(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
 }
 
 /// What another version of an app would do to the state that was published last.

@@ -161,13 +161,13 @@ pub enum PeerCommand {
     /// Say who the peers are
     #[command(after_help = EXIT_CODES)]
     List(At),
-    /// Talk to a node no more
+    /// Talk to a node no more, or give up what waits for an address on the web
     #[command(after_help = EXIT_CODES)]
     Remove {
         /// The folder.
         #[command(flatten)]
         at: At,
-        /// The node, sv1…, or what it is called here
+        /// The node, sv1…, or what it is called here; or the address, https://…
         #[arg(value_name = "NODE")]
         peer: NodeOrName,
     },
@@ -180,6 +180,8 @@ pub enum NodeOrName {
     Node(NodeId),
     /// By what it is called here.
     Name(String),
+    /// No peer, but an address on the web that sends wait for.
+    Endpoint(String),
 }
 
 impl FromStr for NodeOrName {
@@ -188,6 +190,9 @@ impl FromStr for NodeOrName {
     fn from_str(text: &str) -> Result<Self, NodeIdError> {
         match text.parse() {
             Ok(node) => Ok(Self::Node(node)),
+            Err(_) if ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) => {
+                Ok(Self::Endpoint(text.to_owned()))
+            }
             // What begins as ids do is one that was copied badly.
             Err(NodeIdError::Prefix(_)) => Ok(Self::Name(text.to_owned())),
             Err(error) => Err(error),
@@ -325,6 +330,10 @@ mod tests {
         check(
             "peer remove --dir d ben",
             r#"Peer(Remove { at: At { dir: "d", json: false }, peer: Name("ben") })"#,
+        );
+        check(
+            "peer remove --dir d https://mail.example/",
+            r#"Peer(Remove { at: At { dir: "d", json: false }, peer: Endpoint("https://mail.example/") })"#,
         );
         check(
             "node --dir d --app a.weft --http localhost:8095",

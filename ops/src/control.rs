@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use node::ControlFile;
-use sealing::{NodeId, Ticket};
+use sealing::Ticket;
 use serde_json::{Value, json};
 use store::Folder;
 use ureq::Agent;
@@ -79,12 +79,12 @@ impl Control {
         self.post("/-/peers", &json!({ "ticket": ticket.to_string(), "name": name })).map(drop)
     }
 
-    /// Removes a peer.
+    /// Removes a peer, or gives up what waits for an address on the web.
     ///
     /// # Errors
     /// As [`status`](Self::status).
-    pub fn remove_peer(&self, node: NodeId) -> anyhow::Result<()> {
-        let request = self.agent.delete(self.url(&format!("/-/peers/{node}")));
+    pub fn remove_peer(&self, node: &str) -> anyhow::Result<()> {
+        let request = self.agent.delete(self.url(&format!("/-/peers/{}", as_segment(node))));
         self.read(request.header("Authorization", &self.authorization()).call()).map(drop)
     }
 
@@ -134,6 +134,15 @@ impl Control {
 }
 
 /// What an answer says: its JSON, or why the node did not do it.
+/// A text as one segment of a path (RFC 3986, 2.1).
+fn as_segment(text: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escaped).collect()
+}
+
 fn read_answer(status: u16, text: &str) -> anyhow::Result<Value> {
     let value: Option<Value> = serde_json::from_str(text).ok();
     if (200..300).contains(&status) {

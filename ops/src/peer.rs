@@ -51,21 +51,30 @@ pub fn add(dir: &Path, ticket: &Ticket, name: &str, output: &mut Output) -> anyh
     )
 }
 
-/// Removes a peer.
+/// Removes a peer, or gives up what waits for an address on the web.
 ///
 /// # Errors
-/// As [`id`]; the node is no peer, or no single one has that name.
+/// As [`id`]; the node is no peer, or no single one has that name; nothing waits for the address.
 pub fn remove(dir: &Path, peer: NodeOrName, output: &mut Output) -> anyhow::Result<()> {
     must_be_a_nodes(dir)?;
     let node = match peer {
         NodeOrName::Node(node) => node,
         NodeOrName::Name(name) => named(&name, &peers(dir)?)?,
+        NodeOrName::Endpoint(endpoint) => return give_up(dir, endpoint, output),
     };
     match Control::of(dir)? {
-        Some(control) => control.remove_peer(node)?,
+        Some(control) => control.remove_peer(&node.to_string())?,
         None => offline::remove_peer(dir, node)?,
     }
     output.say(|| format!("{node} is no peer any more"), || json!({ "removed": node.to_string() }))
+}
+
+fn give_up(dir: &Path, endpoint: String, output: &mut Output) -> anyhow::Result<()> {
+    match Control::of(dir)? {
+        Some(control) => control.remove_peer(&endpoint)?,
+        None => offline::give_up(dir, endpoint.clone())?,
+    }
+    output.say(|| format!("what waited for {endpoint} is given up"), || json!({ "removed": endpoint }))
 }
 
 /// Says who the peers are.
@@ -220,6 +229,18 @@ pub fn status_for_people(running: bool, status: &Value) -> String {
             names.show(peer)
         ));
     }
+    for queue in items(status, "endpoints") {
+        let why = match text(queue, "why") {
+            "" => "on its way, not answered yet",
+            why => why,
+        };
+        lines.push(format!(
+            "waiting  {} from {} for {}: {why}",
+            queue["unsettled"],
+            text(queue, "app"),
+            text(queue, "endpoint")
+        ));
+    }
     for stream in items(status, "receiving") {
         let about = format!("{} of {}", text(stream, "from_app"), names.show(text(stream, "peer")));
         for refusal in items(stream, "refusals") {
@@ -261,6 +282,8 @@ mod tests {
             "node": "sv1ann", "run": 2, "apps": ["messenger"],
             "peers": [{"node": "sv1ben", "name": "", "link": "no answer", "addresses": ["127.0.0.1:9"]}],
             "sending": [{"peer": "sv1ben", "from_app": "messenger", "to_app": "messenger", "unsettled": 3, "oldest": 1, "why": "no answer"}],
+            "endpoints": [{"endpoint": "https://a.example/", "app": "shop", "unsettled": 2, "why": "503 (tried once)"},
+                {"endpoint": "https://b.example/", "app": "shop", "unsettled": 1, "why": null}],
             "receiving": [{"peer": "sv1ben", "from_app": "messenger", "to_app": "messenger", "heard": 4,
                 "refusals": [[2, "no such contact"]], "waiting": "messenger does not run here", "gaps": [[3, 4]], "forked": true}],
             "strangers": ["sv1eve"], "notices": ["the log was cut"],
@@ -269,6 +292,8 @@ mod tests {
 running  sv1ann
 peer     (no name)  sv1ben  no answer  127.0.0.1:9
 waiting  3 from messenger for sv1ben: no answer
+waiting  2 from shop for https://a.example/: 503 (tried once)
+waiting  1 from shop for https://b.example/: on its way, not answered yet
 refused  number 2 from messenger of sv1ben: no such contact
 held     messenger of sv1ben: messenger does not run here
 lost     numbers 3 to 4 from messenger of sv1ben: this node was set back in time

@@ -4,7 +4,7 @@
 //! No app's code runs here: a change is operations on numbers, and its row in the log has the shapes before and after it.
 
 use crate::core::{Core, Installed};
-use crate::recovery::{Source, StartError, endpoint_output, missing_setting};
+use crate::recovery::{Source, StartError, missing_setting};
 use crate::rows::{self, AppRow};
 use engine::{App, COUNTERS, Snapshot, TIMERS};
 use sealing::NodeId;
@@ -164,8 +164,7 @@ impl Apps {
             };
             next = next.max(number + 1);
             let settings = source.settings.clone();
-            let unmet =
-                missing_setting(&source.module, &settings).or_else(|| endpoint_output(&source.module));
+            let unmet = missing_setting(&source.module, &settings);
             let (app, row) = self.started(core, &name, number, source)?;
             let mut app = with_settings(app, &settings)?;
             if let Some(unmet) = unmet {

@@ -1,5 +1,6 @@
 //! The open batch: the rows changed since the last append, and what leaves once they are on disk.
 
+use crate::web::WebRoute;
 use crate::{Reply, ReplyId};
 use link::{Command, StreamId, Transient};
 use sealing::NodeId;
@@ -33,6 +34,8 @@ pub struct Batch {
     pub heard: BTreeSet<(NodeId, StreamId)>,
     /// Our streams with new records or a wider window.
     pub streams: BTreeSet<StreamId>,
+    /// Queues to addresses on the web with new records, or whose oldest is to be tried.
+    pub web: BTreeSet<WebRoute>,
     /// Answers to whoever posted.
     pub replies: Vec<(ReplyId, Reply)>,
     /// Whatever else the link is told.

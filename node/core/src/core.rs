@@ -11,6 +11,7 @@ use crate::posts::Posts;
 use crate::recovery::Start;
 use crate::release::Released;
 use crate::rows::{self, PeerRow};
+use crate::web::{Web, WebRoute};
 use engine::App;
 use link::{Command, Declaration, Peer, PeerState, StreamId};
 use rand_chacha::ChaCha20Rng;
@@ -55,6 +56,10 @@ pub(crate) enum Postponed {
     Outcome { peer: NodeId, stream: StreamId, upto: u64, refusals: Vec<(u64, String)> },
     /// The end of a stream of ours.
     End(StreamId),
+    /// The outcome of the oldest record of a queue to an address on the web.
+    Web { route: WebRoute, number: u64, refusal: Option<String> },
+    /// A person gave up the records of these queues up to the number beside them.
+    GiveUp { reply: ReplyId, queues: Vec<(WebRoute, u64)> },
 }
 
 /// What leaves once its batch is on disk.
@@ -63,6 +68,14 @@ struct Leaving {
     outs: Vec<Out>,
     /// Streams of ours and the highest number that is on disk by then.
     streams: Vec<(StreamId, Mark)>,
+    /// Queues to addresses on the web and their oldest records, which are on disk by then.
+    web: Vec<(WebRoute, u64)>,
+}
+
+impl Leaving {
+    fn is_nothing(&self) -> bool {
+        self.outs.is_empty() && self.streams.is_empty() && self.web.is_empty()
+    }
 }
 
 /// What a node says to itself now or never because of one input; of more the newest is dropped.
@@ -93,6 +106,7 @@ pub struct Core {
     pub(crate) apps: BTreeMap<String, Installed>,
     pub(crate) peers: BTreeMap<NodeId, PeerRow>,
     pub(crate) outbox: Outbox,
+    pub(crate) web: Web,
     pub(crate) inbox: Inbox,
     pub(crate) posts: BTreeMap<String, Posts>,
     pub(crate) batch: Batch,
@@ -135,6 +149,7 @@ impl Core {
             apps: BTreeMap::new(),
             peers: BTreeMap::new(),
             outbox: Outbox::default(),
+            web: Web::default(),
             inbox: Inbox::new(),
             posts: BTreeMap::new(),
             batch: Batch::default(),
@@ -194,6 +209,7 @@ impl Core {
             Input::Post(post) => self.post(post),
             Input::Control { reply, control } => self.control(reply, control),
             Input::Link(said) => self.heard_of_link(said),
+            Input::Web(answer) => self.web_answered(answer),
             Input::Synced(synced) => self.synced(synced),
             Input::Time => self.fire_due(),
         }
@@ -281,6 +297,10 @@ impl Core {
         let answer = match control {
             Control::AddPeer { ticket, name } => self.add_peer(ticket, name),
             Control::RemovePeer(node) => self.remove_peer(node),
+            Control::GiveUp(endpoint) => match self.give_up(reply, &endpoint) {
+                Ok(()) => return,
+                Err(error) => Err(error),
+            },
             Control::Barrier => Ok(Reply::Done),
             Control::Status => Ok(Reply::Status(Box::new(self.status()))),
         };
@@ -376,6 +396,7 @@ impl Core {
         let peers = self.peers.iter().filter(|(_, row)| !row.removed);
         self.batch.commands.extend(peers.map(|(node, row)| add_peer(*node, row)));
         self.batch.streams.extend(self.outbox.iter().map(|stream| stream.id));
+        self.batch.web.extend(self.web.iter().map(|(route, _)| route.clone()));
     }
 
     fn stranger(&mut self, node: NodeId) {
@@ -409,6 +430,8 @@ impl Core {
                     self.outcome(peer, stream, upto, refusals);
                 }
                 Some(Postponed::End(stream)) => self.refuse_unsettled(stream),
+                Some(Postponed::Web { route, number, refusal }) => self.hear_web(route, number, refusal),
+                Some(Postponed::GiveUp { reply, queues }) => self.give_up_queues(reply, queues),
                 None => return,
             }
         }
@@ -426,7 +449,7 @@ impl Core {
                 return self.append();
             }
             let leaving = self.close_batch();
-            if leaving.outs.is_empty() && leaving.streams.is_empty() {
+            if leaving.is_nothing() {
                 return;
             }
             self.release(leaving);
@@ -465,7 +488,9 @@ impl Core {
         let outs =
             publishes.chain(batch.commands.into_iter().map(Out::Link)).chain(stored).chain(replies).collect();
         let streams = batch.streams.into_iter().filter_map(|id| Some((id, self.outbox.stream(id)?.mark())));
-        Leaving { outs, streams: streams.collect() }
+        let web = batch.web.into_iter().filter_map(|route| Some((self.web.oldest(&route)?, route)));
+        let web = web.map(|(oldest, route)| (route, oldest)).collect();
+        Leaving { outs, streams: streams.collect(), web }
     }
 
     fn release(&mut self, leaving: Leaving) {
@@ -476,6 +501,11 @@ impl Core {
             if let Some(own) = self.outbox.stream_mut(stream) {
                 own.mark_synced(mark);
                 self.hand_over(stream);
+            }
+        }
+        for (route, oldest) in leaving.web {
+            if let Some(next) = self.try_next(&route, oldest) {
+                self.leave(Out::Web(next));
             }
         }
     }

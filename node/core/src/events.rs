@@ -40,9 +40,11 @@ enum Taken {
 
 impl Core {
     /// Runs one event of an app: its rows and sends go to the open batch.
-    fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
+    pub(crate) fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
         let room = match event {
-            Event::Delivered { .. } | Event::Refused { .. } => self.outbox.room_for_outcome(app),
+            Event::Delivered { .. } | Event::Refused { .. } | Event::Answered { .. } => {
+                self.outbox.room_for_outcome(app)
+            }
             _ => self.outbox.room(app),
         };
         let context = Context { now: self.now, entropy: self.entropy(), room };
@@ -60,6 +62,9 @@ impl Core {
         }
         for send in applied.sends.drain(..) {
             if send.transient { self.say(app, send) } else { self.send(app, send) }
+        }
+        for send in applied.endpoint_sends.drain(..) {
+            self.send_to_endpoint(app, send);
         }
         Ok(applied)
     }
@@ -364,13 +369,13 @@ impl Core {
         true
     }
 
-    fn hears_refusals(&self, app: &str, output: &str) -> bool {
+    pub(crate) fn hears_refusals(&self, app: &str, output: &str) -> bool {
         self.apps.get(app).is_some_and(|installed| installed.app.module().hears_refusals(output))
     }
 
     /// What waits because the outbox was full is asked for again once any event may send as much as it likes: records of
     /// peers, and outcomes.
-    fn ask_again_for_room(&mut self) {
+    pub(crate) fn ask_again_for_room(&mut self) {
         let has_room = |app: &String| self.outbox.room(app) >= ROOM_TO_GO_ON;
         if !self.waits_for_room || !self.apps.keys().all(has_room) {
             return;
@@ -461,7 +466,9 @@ impl Core {
 fn event_name<'a>(event: &Event<'a>) -> &'a str {
     match event {
         Event::Input { name, .. } | Event::From { name, .. } => name,
-        Event::Delivered { output, .. } | Event::Refused { output, .. } => output,
+        Event::Delivered { output, .. } | Event::Refused { output, .. } | Event::Answered { output, .. } => {
+            output
+        }
         Event::Due => "timer",
     }
 }

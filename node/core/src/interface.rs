@@ -2,6 +2,7 @@
 
 use crate::release::Released;
 use crate::status::Status;
+use crate::web::{WebAnswer, WebTry};
 use engine::Snapshot;
 use link::Command;
 use sealing::{NodeId, Ticket};
@@ -25,6 +26,8 @@ pub enum Input {
     },
     /// The link says something. What a driver carries out, memo places and datagrams, is not for the core.
     Link(link::Effect),
+    /// A try of [`Out::Web`] came to something.
+    Web(WebAnswer),
     /// Everything up to this batch is on disk.
     Synced(Synced),
     /// The time of the last [`Effect::WakeAt`] has come.
@@ -60,6 +63,9 @@ pub enum Control {
     },
     /// End it: links, and unsettled sends as unknown.
     RemovePeer(NodeId),
+    /// Give up what waits for this address on the web now: its apps hear that it was refused. The answer comes when all of
+    /// it is.
+    GiveUp(String),
     /// Nothing but an answer: everything taken before is on disk and said by then.
     Barrier,
     /// What waits and why.
@@ -102,6 +108,8 @@ pub enum Out {
     },
     /// The link is told something.
     Link(Command),
+    /// An address on the web is asked, after a while; then [`Input::Web`]. At most one an app and address is under way.
+    Web(WebTry),
 }
 
 /// An answer.
@@ -150,6 +158,19 @@ pub enum ControlError {
     /// No such peer.
     #[error("{0} is no peer of this node: `selvedge peer list` shows them")]
     NoSuchPeer(NodeId),
+    /// Nothing waits for it.
+    #[error("nothing waits for {0}: `selvedge status` shows what does")]
+    NothingWaits(String),
+    /// The app that would hear of it does not run.
+    #[error(
+        "{app} sent what waits for {endpoint} and does not run now: start the node with it, then give it up"
+    )]
+    AppAbsent {
+        /// The app.
+        app: String,
+        /// The address.
+        endpoint: String,
+    },
     /// Too many peers.
     #[error("this node has {0} peers, the most it takes: remove one first")]
     TooManyPeers(usize),

@@ -1,4 +1,4 @@
-//! The owner: posts, records and outcomes in; frames, answers, snapshots and link commands out.
+//! The owner: posts, records and outcomes in; frames, answers, snapshots, link commands and tries of the web out.
 //!
 //! It owns the apps, the outbox, what was heard of peers, the peers themselves and the idempotency keys, all of them
 //! rows of one log. One input is handled at a time: it changes rows of the open batch. While a batch is being synced
@@ -19,6 +19,7 @@ mod recovery;
 mod release;
 mod rows;
 mod status;
+mod web;
 
 pub use crate::core::{Core, PEERS_MAX};
 pub use batch::{BATCH_BYTES_MAX, BATCH_INPUTS_MAX};
@@ -27,4 +28,5 @@ pub use outbox::{OUTBOX_BYTES_MAX, OUTBOX_RECORDS_MAX};
 pub use posts::POSTS_PER_APP_MAX;
 pub use recovery::{Recovery, Source, Start, StartError};
 pub use release::Released;
-pub use status::{PeerStatus, Receiving, Sending, Status};
+pub use status::{EndpointStatus, PeerStatus, Receiving, Sending, Status};
+pub use web::{WebAnswer, WebOutcome, WebRoute, WebTry};

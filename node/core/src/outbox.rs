@@ -25,7 +25,7 @@ pub const OUTBOX_RECORDS_PER_APP_MAX: usize = OUTBOX_RECORDS_MAX / 4;
 pub const OUTBOX_BYTES_PER_APP_MAX: usize = OUTBOX_BYTES_MAX / 4;
 
 /// Bytes that a record costs beside its arguments, for [`OUTBOX_BYTES_MAX`].
-const RECORD_OVERHEAD_BYTES: usize = 128;
+pub(crate) const RECORD_OVERHEAD_BYTES: usize = 128;
 
 /// Which stream: the peer, the sending app, the receiving app.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -220,14 +220,14 @@ struct Load {
 }
 
 impl Load {
-    fn add(&mut self, unsettled: &Unsettled) {
+    fn add(&mut self, bytes: usize) {
         self.records += 1;
-        self.bytes += cost(unsettled);
+        self.bytes += bytes;
     }
 
-    fn take(&mut self, unsettled: &Unsettled) {
+    fn take(&mut self, bytes: usize) {
         self.records -= 1;
-        self.bytes -= cost(unsettled);
+        self.bytes -= bytes;
     }
 
     fn room(&self, records_max: usize, bytes_max: usize) -> usize {
@@ -254,7 +254,7 @@ impl Outbox {
             }
             let unsettled =
                 Unsettled { tag: Tag(row.tag), output: row.output, arguments: row.arguments.into() };
-            self.add(&route.from_app, &unsettled);
+            self.occupy(&route.from_app, cost(&unsettled));
             stream.unsettled.push_back(unsettled);
         }
         stream.synced = stream.last();
@@ -283,15 +283,24 @@ impl Outbox {
         own.min(self.all.room(shares * OUTBOX_RECORDS_MAX, shares * OUTBOX_BYTES_MAX))
     }
 
-    fn add(&mut self, app: &str, unsettled: &Unsettled) {
-        self.all.add(unsettled);
-        self.by_app.entry(app.to_owned()).or_default().add(unsettled);
+    /// Something of an app that is kept until it has its outcome takes its place in the shares, here or elsewhere.
+    pub(crate) fn occupy(&mut self, app: &str, bytes: usize) {
+        self.all.add(bytes);
+        self.by_app.entry(app.to_owned()).or_default().add(bytes);
+    }
+
+    /// It has its outcome.
+    pub(crate) fn vacate(&mut self, app: &str, bytes: usize) {
+        self.all.take(bytes);
+        if let Some(own) = self.by_app.get_mut(app) {
+            own.take(bytes);
+        }
     }
 
     /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none: the stream's
     /// identity and the record's number.
     pub fn push(&mut self, route: &Route, fresh: StreamId, unsettled: Unsettled) -> (StreamId, u64) {
-        self.add(&route.from_app, &unsettled);
+        self.occupy(&route.from_app, cost(&unsettled));
         let id = *self.current.entry(route.clone()).or_insert(fresh);
         let new = || Stream::new(fresh, route.clone(), 0, Tag([0; 8]));
         let stream = self.streams.entry(id).or_insert_with(new);
@@ -303,10 +312,8 @@ impl Outbox {
     pub fn settle_oldest(&mut self, id: StreamId) -> Option<(u64, Unsettled)> {
         let stream = self.streams.get_mut(&id)?;
         let (number, unsettled) = stream.settle_oldest()?;
-        self.all.take(&unsettled);
-        if let Some(own) = self.by_app.get_mut(&stream.route.from_app) {
-            own.take(&unsettled);
-        }
+        let app = stream.route.from_app.clone();
+        self.vacate(&app, cost(&unsettled));
         Some((number, unsettled))
     }
 

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
-use crate::rows::{self, APPS_MAX, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow};
+use crate::rows::{self, APPS_MAX, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow, WebRow};
 use engine::{SettingError, Snapshot};
 use link::StreamId;
 use sealing::{NodeId, Run};
@@ -15,7 +15,6 @@ use store::{Change, Synced};
 use weft::Module;
 use weft::change::Plan;
 use weft::change::schema::Schema;
-use weft::module::Destination;
 
 /// Milliseconds by which the time kept may be ahead of the clock before people are told: more than clocks are apart.
 const CLOCK_AHEAD_MAX_MS: i64 = 3_600_000;
@@ -86,16 +85,6 @@ pub enum StartError {
         name: String,
         /// Its type.
         kind: String,
-    },
-    /// Sends to endpoints are not in this version.
-    #[error(
-        "{app} sends `{output}` to an endpoint, which a node of this version does not do; its tests run with it"
-    )]
-    Endpoint {
-        /// The app.
-        app: String,
-        /// The output.
-        output: String,
     },
     /// Too many apps.
     #[error("this folder has known {APPS_MAX} apps, the most there can be")]
@@ -176,6 +165,9 @@ impl Recovery {
         let mut core = Core::empty(&start);
         core.peers = self.list::<PeerRow, _>(rows::PEERS, |key| Some(NodeId(key.try_into().ok()?)))?;
         core.outbox = self.outbox()?;
+        for (number, row) in self.list::<WebRow, _>(rows::WEB, rows::read_web_key)? {
+            core.restore_web(number, row);
+        }
         core.inbox = self
             .list::<HeardRow, _>(rows::HEARD, rows::read_heard_key)?
             .into_iter()
@@ -274,10 +266,4 @@ pub(crate) fn missing_setting(module: &Module, given: &[(String, String)]) -> Op
     let missing = module.settings.iter().find(|one| one.default.is_none() && !is_given(&one.name))?;
     let (app, name) = (module.name.clone(), missing.name.clone());
     Some(StartError::NoSetting { app, name, kind: module.type_name(&missing.kind) })
-}
-
-/// The first output that goes to an endpoint.
-pub(crate) fn endpoint_output(module: &Module) -> Option<StartError> {
-    let output = module.outputs.iter().find(|output| output.to == Destination::Endpoint)?;
-    Some(StartError::Endpoint { app: module.name.clone(), output: output.name.clone() })
 }

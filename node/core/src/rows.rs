@@ -41,6 +41,9 @@ pub const TICKED: u64 = 10;
 /// One row, key empty: the node whose log this is, so that a folder put together of two nodes' files is found out.
 pub const NODE: u64 = 11;
 
+/// Sends to addresses on the web that have no outcome: [`web_key`] to [`WebRow`].
+pub const WEB: u64 = 12;
+
 /// The number in the log of list `list` of app `app`.
 pub fn app_list(app: u32, list: u32) -> u64 {
     u64::from(app) << 32 | u64::from(list)
@@ -141,6 +144,23 @@ pub struct OutboxRow {
     pub arguments: Vec<u8>,
 }
 
+/// One send to an address on the web that has no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebRow {
+    /// Random, so that it is no other record's: by it the address finds out that it has had this one.
+    pub key: [u8; 16],
+    /// The app that sends.
+    pub app: String,
+    /// The address.
+    pub endpoint: String,
+    /// The output's name.
+    pub output: String,
+    /// Its arguments, as the engine encoded them: for the event that hears the outcome.
+    pub arguments: Vec<u8>,
+    /// JSON object of its fields: what is sent.
+    pub body: String,
+}
+
 /// The receiver's side of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeardRow {
@@ -183,6 +203,16 @@ pub fn outbox_key(stream: StreamId, number: u64) -> Vec<u8> {
 pub fn read_outbox_key(key: &[u8]) -> Option<(StreamId, u64)> {
     let (stream, number) = key.split_first_chunk::<16>()?;
     Some((StreamId(*stream), u64::from_be_bytes(number.try_into().ok()?)))
+}
+
+/// Key of [`WEB`]: the number in big endian.
+pub fn web_key(number: u64) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+/// Reads a key of [`WEB`].
+pub fn read_web_key(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.try_into().ok()?))
 }
 
 /// Key of [`HEARD`].
@@ -303,6 +333,17 @@ mod tests {
             &OutboxRow { tag: [3; 8], output: text("say"), arguments: vec![9] },
             "0303030303030303037361790109",
         );
+        check(
+            &WebRow {
+                key: [6; 16],
+                app: text("a"),
+                endpoint: text("http://b"),
+                output: text("say"),
+                arguments: vec![9],
+                body: text("{}"),
+            },
+            "06060606060606060606060606060606016108687474703a2f2f62037361790109027b7d",
+        );
         let heard = HeardRow {
             number: 5,
             tag: [4; 8],
@@ -331,6 +372,8 @@ mod tests {
         assert_eq!(read_heard_key(&heard_key(peer, stream)), Some((peer, stream)));
         assert_eq!(read_refusal_key(&refusal_key(peer, stream, 7)), Some(((peer, stream), 7)));
         assert_eq!(read_post_key(&post_key("a", "k")), Some(("a".to_owned(), "k".to_owned())));
+        assert_eq!(read_web_key(&web_key(258)), Some(258));
+        assert!(web_key(255) < web_key(256), "records recover in the order of their numbers");
         assert_eq!(read_outbox_key(&[0; 23]), None);
         assert_eq!(read_heard_key(&[0; 47]), None);
         assert_eq!(split_list(app_list(3, 9)), (3, 9));

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::outbox::Stream;
+use crate::web::{Queue, WebRoute};
 use link::PeerState;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -19,6 +20,8 @@ pub struct Status {
     pub peers: Vec<PeerStatus>,
     /// Streams to peers that have unsettled records.
     pub sending: Vec<Sending>,
+    /// Addresses on the web that sends wait for.
+    pub endpoints: Vec<EndpointStatus>,
     /// Streams of peers.
     pub receiving: Vec<Receiving>,
     /// Nodes that are not peers and would talk, newest last.
@@ -57,6 +60,19 @@ pub struct Sending {
     pub why: Option<String>,
 }
 
+/// What an app sends to an address on the web.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndpointStatus {
+    /// The address.
+    pub endpoint: String,
+    /// The sending app.
+    pub app: String,
+    /// Sends without an outcome.
+    pub unsettled: usize,
+    /// Why it waits, as far as it is known.
+    pub why: Option<String>,
+}
+
 /// A stream of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receiving {
@@ -87,6 +103,7 @@ impl Core {
             apps: self.apps.keys().cloned().collect(),
             peers: self.peer_statuses(),
             sending: self.sending(),
+            endpoints: self.endpoints(),
             receiving: self.receiving(),
             strangers: self.strangers.iter().map(ToString::to_string).collect(),
             notices: self.notices.iter().cloned().collect(),
@@ -136,6 +153,22 @@ impl Core {
             (None, Some(state)) => Some(state.to_string()),
             (None, None) => Some("no answer yet".to_owned()),
         }
+    }
+
+    fn endpoints(&self) -> Vec<EndpointStatus> {
+        let why = |route: &WebRoute, queue: &Queue| match &queue.waiting {
+            _ if !self.apps.contains_key(&route.app) => Some(format!("{} does not run here", route.app)),
+            Some(why) if queue.tries == 1 => Some(format!("{why} (tried once)")),
+            Some(why) => Some(format!("{why} (tried {} times)", queue.tries)),
+            None => None,
+        };
+        let status = |(route, queue): (&WebRoute, &Queue)| EndpointStatus {
+            endpoint: route.endpoint.clone(),
+            app: route.app.clone(),
+            unsettled: queue.len(),
+            why: why(route, queue),
+        };
+        self.web.iter().map(status).collect()
     }
 
     fn receiving(&self) -> Vec<Receiving> {

@@ -85,7 +85,7 @@ impl Node {
                 Effect::Out(released) => match released.into_inner() {
                     Out::Publish { snapshot, .. } => self.published = Some(snapshot),
                     Out::Reply { reply, .. } => self.reply = Some(reply),
-                    Out::Link(_) => {}
+                    Out::Link(_) | Out::Web(_) => {}
                 },
             }
         }

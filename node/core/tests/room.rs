@@ -109,7 +109,7 @@ impl Node {
                         self.sent.push((peer, record.stream, record.number));
                     }
                     Out::Link(Command::Transient { .. }) => self.said += 1,
-                    Out::Link(_) => {}
+                    Out::Link(_) | Out::Web(_) => {}
                     Out::Reply { reply, .. } => self.replies.push(reply),
                 },
             }

@@ -92,14 +92,6 @@ fn a_start_needs_every_setting_and_says_how_to_give_it() {
 }
 
 #[test]
-fn an_app_that_sends_to_endpoints_is_not_started() {
-    let source = "app a\nsetting to: endpoint\noutput bill(n: int)\non f() { send bill(1) to to }";
-    let wrong = start(&Memory::new(1), 0, source, &[("to", "\"https://example.org/\"")]).err();
-    let wrong = wrong.map(|wrong| wrong.to_string()).unwrap_or_default();
-    assert!(wrong.starts_with("a sends `bill` to an endpoint"), "{wrong}");
-}
-
-#[test]
 fn every_fires_once_for_what_it_missed_and_never_for_what_it_did() {
     const SOURCE: &str = "app a\nstate ticks: int = 0\nevery 1 h { ticks += 1 }\nview seen = ticks";
     let storage = Memory::new(1);

@@ -105,8 +105,7 @@ impl App {
         let door = find(&module.from_inputs, input).filter(is_of).ok_or_else(|| no_input(module, input))?;
         let values = json::read_fields(fields, &door.fields, module, &mut Budget::new());
         let values = values.map_err(event_error)?;
-        arguments::encode(&values, &door.fields, module, SEND_BYTES_MAX)
-            .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })
+        encoded_send(&values, &door.fields, module)
     }
 
     /// Encoded arguments as JSON.
@@ -252,6 +251,12 @@ impl App {
                 let others = vec![node(peer), Value::Text(reason.into())];
                 Self::word(&module.refused, output, arguments, others, module)
             }
+            Event::Answered { output, arguments, to, refusal } => {
+                let words = if refusal.is_some() { &module.refused } else { &module.delivered };
+                let reason = refusal.map(|reason| Value::Text(reason.into()));
+                let others = std::iter::once(Value::Text(to.into())).chain(reason).collect();
+                Self::word(words, output, arguments, others, module)
+            }
             Event::Due => Ok(None),
         }
     }
@@ -267,6 +272,11 @@ impl App {
         let Some(word) = listening else { return Ok(None) };
         let mut budget = Budget::new();
         let output = &module.outputs[word.output as usize];
+        // Where it went may have another type than what it goes to now.
+        let is_same = (output.to == Destination::Endpoint) == matches!(others.first(), Some(Value::Text(_)));
+        if !is_same {
+            return Ok(None);
+        }
         let decoded = arguments::decode(arguments, (&output.fields, &output.former), module, &mut budget);
         let mut arguments = decoded.map_err(event_error)?;
         arguments.extend(others);
@@ -471,12 +481,9 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
                 applied.sends.last().map_or(0, |send| send.arguments.len())
             }
             Sending::Endpoint(to) => {
-                let output = &module.outputs[sent.output as usize];
-                let arguments =
-                    json::write_fields(&sent.arguments, &output.fields, module, &mut machine.budget);
-                let arguments = arguments.map_err(refusal)?;
-                let bytes = arguments.len();
-                applied.endpoint_sends.push(EndpointSend { output: output.name.clone(), arguments, to });
+                let send = endpoint_send(&sent, to, module, &mut machine.budget)?;
+                let bytes = send.arguments.len() + send.encoded.len() + send.to.len();
+                applied.endpoint_sends.push(send);
                 bytes
             }
         };
@@ -589,6 +596,23 @@ fn is_same(left: &Value, right: &Value) -> bool {
 
 fn event_too_large() -> EventError {
     EventError::Budget { unit: "bytes of changed rows, sends and answer", limit: EVENT_BYTES_MAX as u64 }
+}
+
+fn endpoint_send(
+    sent: &Sent,
+    to: String,
+    module: &Module,
+    budget: &mut Budget,
+) -> Result<EndpointSend, EventError> {
+    let output = &module.outputs[sent.output as usize];
+    let encoded = encoded_send(&sent.arguments, &output.fields, module)?;
+    let arguments = json::write_fields(&sent.arguments, &output.fields, module, budget).map_err(refusal)?;
+    Ok(EndpointSend { output: output.name.clone(), arguments, encoded, to })
+}
+
+fn encoded_send(values: &[Value], fields: &[Field], module: &Module) -> Result<Vec<u8>, EventError> {
+    arguments::encode(values, fields, module, SEND_BYTES_MAX)
+        .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })
 }
 
 /// Where a send goes.

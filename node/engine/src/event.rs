@@ -58,6 +58,17 @@ pub enum Event<'a> {
         /// Why, in the receiving app's words.
         reason: &'a str,
     },
+    /// An address on the web took an own send, or refused it.
+    Answered {
+        /// The output that was sent.
+        output: &'a str,
+        /// As [`EndpointSend::encoded`] has them.
+        arguments: &'a [u8],
+        /// The address.
+        to: &'a str,
+        /// Why it was refused, if it was.
+        refusal: Option<&'a str>,
+    },
     /// The timer or `every` that is due first, by [`crate::App::next_due`], if it is due by now.
     Due,
 }
@@ -115,6 +126,8 @@ pub struct EndpointSend {
     pub output: String,
     /// JSON object of its fields.
     pub arguments: String,
+    /// Its fields as [`Event::Answered`] takes them, also after the module has changed.
+    pub encoded: Vec<u8>,
     /// The address.
     pub to: String,
 }

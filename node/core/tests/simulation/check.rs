@@ -2,7 +2,7 @@
 
 use crate::world::{NODES, World};
 use node_core::{Control, Effect, Input, Out, Reply, ReplyId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl World {
     fn view(&self, node: usize, view: &str, argument: &str, of: usize) -> serde_json::Value {
@@ -27,6 +27,7 @@ impl World {
                 let reminded = u64::from(number % 5 != 0);
                 assert_eq!(line["reminded"], reminded, "seed {seed}: {from}, number {number}: timers");
                 assert_eq!(line["ticks"], 1, "seed {seed}: {from}, number {number}: every");
+                self.check_web(from, line);
                 assert_eq!(line["how"], how, "seed {seed}: {from} to {to}, number {number}");
                 if refused {
                     self.reach("refused");
@@ -46,8 +47,26 @@ impl World {
                 self.reach("hinted");
             }
         }
+        // In the order of the sends, and only of events that are durable.
+        let expected = known.iter().copied().filter(|number| number % 11 != 0).collect::<Vec<_>>();
+        let taken = self.web.taken.entry(from).or_default();
+        assert_eq!(*taken, expected, "seed {seed}: {from} to the web");
         let lost: Vec<_> = self.nodes[from].answered.difference(&known).collect();
         assert!(lost.is_empty(), "seed {seed}: answered and lost: {lost:?}");
+    }
+
+    /// What the web took is heard as delivered, and what it refused as refused.
+    fn check_web(&mut self, from: usize, line: &serde_json::Value) {
+        let (seed, number) = (self.seed, line["number"].as_u64().expect("a number"));
+        let how = if number % 11 == 0 { "refused" } else { "delivered" };
+        assert_eq!(line["web"], how, "seed {seed}: {from} to the web, number {number}");
+        let taken: BTreeMap<u64, usize> =
+            self.web.taken.get(&from).into_iter().flatten().fold(BTreeMap::new(), |mut times, number| {
+                *times.entry(*number).or_default() += 1;
+                times
+            });
+        let times = usize::from(how == "delivered");
+        assert_eq!(taken.get(&number).copied().unwrap_or_default(), times, "seed {seed}: {from}, {number}");
     }
 
     /// After a set back: nothing twice, in order, all settled, and what is missing is named.
@@ -62,6 +81,7 @@ impl World {
             for line in outcomes.as_array().expect("a list") {
                 let number = line["number"].as_u64().expect("a number");
                 let arrived = received.contains(&number);
+                self.check_web(from, line);
                 match line["how"].as_str() {
                     Some("delivered") => missing += u64::from(!arrived),
                     // The one that was set back cannot know what arrived of what it sent since.

@@ -1,6 +1,6 @@
 //! Whole nodes in one process, from one seed: the core, the link's endpoint and the log that ship, over a network that
-//! loses, doubles and reorders and a disk that loses power. What was answered is kept; what was sent is applied once,
-//! in order; what an app refused is heard, once.
+//! loses, doubles and reorders, a web that loses and fails, and a disk that loses power. What was answered is kept; what was
+//! sent is applied once, in order; what an app or an address refused is heard, once.
 //!
 //! More seeds: `SELVEDGE_SEEDS=5000 cargo test --release -p selvedge-core --test simulation`. One seed, traced:
 //! `SELVEDGE_SEED=17`.
@@ -12,6 +12,7 @@
 )]
 
 mod check;
+mod web;
 mod world;
 
 use world::{FAULTS, Reached, World};
@@ -22,7 +23,9 @@ app echo
 enum How { waiting, delivered, refused }
 
 record Got { id: int, peer: node, number: int }
-record Sent { number: int, to: node, how: How, reminded: int = 0, ticks: int = 0 }
+record Sent { number: int, to: node, how: How, web: How = .waiting, reminded: int = 0, ticks: int = 0 }
+
+setting hook: endpoint
 
 state got: list of Got by id
 record Hint { peer: node, number: int, times: int = 0 }
@@ -31,11 +34,13 @@ state sent: list of Sent by number
 state hints: list of Hint by peer, number
 
 transient output hint(number: int)
+output posted(number: int)
 
 on write(to: node, number: int) {
   sent add Sent { number, to, how: .waiting }
   send say(number) to to
   send hint(number) to to
+  send posted(number) to hook
   start remind(number) after 5 s
   start remind(number) after 700 ms
 }
@@ -72,10 +77,22 @@ on refused say(number) to _ because _ {
   s.how = .refused
 }
 
+on delivered posted(number) to address {
+  let s = sent[number] else refuse "nothing was sent"
+  require s.web == .waiting and address == hook else "heard twice"
+  s.web = .delivered
+}
+
+on refused posted(number) to address because why {
+  let s = sent[number] else refuse "nothing was sent"
+  require s.web == .waiting and address == hook and why == "404: no multiples of eleven" else "heard twice"
+  s.web = .refused
+}
+
 view received(peer: node) = [g.number for g in got where g.peer == peer order by g.id]
 view hinted(peer: node) = [{ h.number, h.times } for h in hints where h.peer == peer]
 view outcomes(to: node) = [
-  { s.number, s.how, s.reminded, s.ticks } for s in sent where s.to == to order by s.number
+  { s.number, s.how, s.web, s.reminded, s.ticks } for s in sent where s.to == to order by s.number
 ]
 "#;
 

@@ -1,9 +1,12 @@
 //! The world of one seed: nodes, their disks, the network between them, and what happens when.
 
 use crate::APP;
+use crate::web::{SimulatedWeb, Way};
 use engine::Snapshot;
 use link::{Command, Config, Effect as LinkEffect, Endpoint, Time};
-use node_core::{Control, Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start};
+use node_core::{
+    Control, Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, WebAnswer, WebTry,
+};
 use sealing::{Identity, NodeId, Run, Ticket};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -22,7 +25,7 @@ const BURST: usize = 2 * link::WINDOW_RECORDS;
 const USUAL_PORT: u16 = 999;
 
 /// SplitMix64.
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
     fn next(&mut self) -> u64 {
@@ -33,7 +36,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
@@ -64,6 +67,23 @@ enum Happening {
     Due {
         node: usize,
         life: u64,
+    },
+    /// A try leaves, if its process is still there.
+    Attempt {
+        node: usize,
+        life: u64,
+        attempt: WebTry,
+    },
+    /// It arrives, whatever became of its process.
+    Asked {
+        node: usize,
+        life: u64,
+        attempt: WebTry,
+    },
+    Answered {
+        node: usize,
+        life: u64,
+        answer: WebAnswer,
     },
     Post {
         node: usize,
@@ -117,8 +137,22 @@ pub(crate) struct Node {
 /// How often each fault was reached.
 pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
-pub(crate) const FAULTS: [&str; 10] =
-    ["timer", "lost", "doubled", "killed", "power cut", "memo lost", "moved", "refused", "burst", "hinted"];
+pub(crate) const FAULTS: [&str; 14] = [
+    "timer",
+    "lost",
+    "doubled",
+    "killed",
+    "power cut",
+    "memo lost",
+    "moved",
+    "refused",
+    "burst",
+    "hinted",
+    "web lost",
+    "web failed",
+    "web answer lost",
+    "web asked again",
+];
 
 pub(crate) struct World {
     pub(crate) seed: u64,
@@ -128,6 +162,7 @@ pub(crate) struct World {
     queue: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     pub(crate) nodes: Vec<Node>,
     calm: bool,
+    pub(crate) web: SimulatedWeb,
     /// Node 1 is once set back to an old copy of its folder: then something may be missing, but never twice and never
     /// without a word.
     sets_back: bool,
@@ -170,6 +205,7 @@ impl World {
             queue: BinaryHeap::new(),
             nodes,
             calm: false,
+            web: SimulatedWeb::default(),
             sets_back,
             reached: Reached::new(),
             trace: std::env::var("SELVEDGE_SEED").is_ok(),
@@ -209,7 +245,8 @@ impl World {
     fn recover(&mut self, node: usize, address: SocketAddr) -> Running {
         let seed = self.seed;
         let module = weft::compile(APP, "echo.weft").unwrap_or_else(|errors| panic!("{errors}"));
-        let apps = vec![Source { text: APP.to_owned(), module, settings: Vec::new(), allow_loss: false }];
+        let settings = vec![("hook".to_owned(), "\"https://hook.example/\"".to_owned())];
+        let apps = vec![Source { text: APP.to_owned(), module, settings, allow_loss: false }];
         let mut recovery = Recovery::default();
         let storage = self.nodes[node].storage.clone();
         let (log, opened) = Log::open(storage, self.chance.bytes(), &mut |change| recovery.change(change))
@@ -295,6 +332,10 @@ impl World {
                     }
                     running.endpoint.command(now, command).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
                 }
+                Out::Web(attempt) => {
+                    let after = attempt.after_milliseconds * 1000;
+                    self.plan(after, Happening::Attempt { node, life, attempt });
+                }
                 Out::Reply { to, reply } => {
                     if let (Some(number), Reply::Applied(_)) = (this.asked.remove(&to), reply) {
                         this.answered.insert(number);
@@ -356,6 +397,14 @@ impl World {
             Happening::Synced { node, life } => self.sync(node, life),
             Happening::Wake { node, life } => self.wake(node, life),
             Happening::Due { node, life } => self.due(node, life),
+            Happening::Attempt { node, life, attempt } => {
+                if self.nodes[node].life == life {
+                    let after = 1_000 + self.chance.below(20_000);
+                    self.plan(after, Happening::Asked { node, life, attempt });
+                }
+            }
+            Happening::Asked { node, life, attempt } => self.ask_web(node, life, attempt),
+            Happening::Answered { node, life, answer } => self.hear_web(node, life, answer),
             Happening::Post { node } => self.post(node, None),
             Happening::LastWord { node } => {
                 (0..NODES).filter(|to| *to != node).for_each(|to| self.post(node, Some(to)));
@@ -372,6 +421,24 @@ impl World {
             Happening::SetBack { node } => self.set_back(node),
             Happening::Start { node } => self.start(node),
         }
+    }
+
+    fn ask_web(&mut self, node: usize, life: u64, attempt: WebTry) {
+        let way = Way::by(&mut self.chance, self.calm);
+        let (outcome, after, reached) = self.web.ask(node, &attempt, way, &mut self.chance);
+        reached.into_iter().for_each(|what| self.reach(what));
+        let answer = WebAnswer { route: attempt.route, number: attempt.number, outcome };
+        self.plan(after, Happening::Answered { node, life, answer });
+    }
+
+    fn hear_web(&mut self, node: usize, life: u64, answer: WebAnswer) {
+        let this = &self.nodes[node];
+        let Some(running) = this.running.as_ref().filter(|_| this.life == life) else { return };
+        if !running.core.has_room() {
+            return self.plan(1_000, Happening::Answered { node, life, answer });
+        }
+        self.handle(node, Input::Web(answer));
+        self.carry_out(node);
     }
 
     /// As a person copies a folder: what a process would read there now.
