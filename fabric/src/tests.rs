@@ -118,7 +118,7 @@ impl Running {
             let before = heard.insert(number, payload.clone());
             assert!(before.is_none_or(|before| before == payload));
             let upto = *heard.last_key_value().unwrap().0;
-            self.send(Command::Stored { peer, stream: STREAM, upto, refusals: Vec::new() });
+            self.send(Command::Stored { peer, stream: STREAM, upto, outcomes: Vec::new() });
         }
     }
 

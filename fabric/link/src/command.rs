@@ -28,6 +28,15 @@ pub struct Declaration {
     pub last: u64,
 }
 
+/// What a receiving app made of a record, beside taking it: kept and told until its sender settled it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was refused, for this reason.
+    Refused(String),
+    /// It was applied, and this is the answer: at most [`crate::ANSWER_BYTES_MAX`] bytes.
+    Answered(Vec<u8>),
+}
+
 /// One record to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -151,8 +160,8 @@ pub enum Command {
         stream: StreamId,
         /// Up to this number.
         upto: u64,
-        /// What was refused, and why.
-        refusals: Vec<(u64, String)>,
+        /// What was refused or answered of it and is not settled yet.
+        outcomes: Vec<(u64, Outcome)>,
     },
     /// A record cannot be taken now.
     Waiting {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sealing::{NodeId, Run};
 
-use crate::command::{Declaration, NotTaken, Record, StreamId, Transient};
+use crate::command::{Declaration, NotTaken, Outcome, Record, StreamId, Transient};
 use crate::effect::Effect;
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
@@ -125,12 +125,12 @@ impl Conversation {
         peer: NodeId,
         stream: StreamId,
         upto: u64,
-        refusals: Vec<(u64, String)>,
+        outcomes: Vec<(u64, Outcome)>,
         effects: &mut Vec<Effect>,
     ) {
         if let Some((incoming, held)) = self.incoming_of(stream) {
             let mut deliver = Vec::new();
-            incoming.store(upto, refusals, held, &mut deliver);
+            incoming.store(upto, outcomes, held, &mut deliver);
             hand_over(peer, &incoming.declaration, deliver, effects);
         }
     }
@@ -352,11 +352,10 @@ impl Conversation {
         let Some(outgoing) = self.outgoing.get_mut(handle) else { return };
         let stream = outgoing.declared().stream;
         match frame {
-            Frame::Stored { upto, refusals, .. } if outgoing.stored(*upto) => {
-                let refusals =
-                    refusals.iter().map(|(number, reason)| (*number, (*reason).to_owned())).collect();
+            Frame::Stored { upto, outcomes, .. } if outgoing.stored(*upto) => {
+                let outcomes = outcomes.iter().map(|(number, told)| (*number, told.to_outcome())).collect();
                 self.outcomes += 1;
-                effects.push(Effect::Outcome { peer, stream, upto: *upto, refusals });
+                effects.push(Effect::Outcome { peer, stream, upto: *upto, outcomes });
             }
             Frame::Waiting { turn, number, reason, .. } if outgoing.wait(*turn, *number) => {
                 effects.push(Effect::Waiting { peer, stream, number: *number, reason: (*reason).to_owned() });
@@ -451,8 +450,9 @@ mod tests {
 
     /// Frames of the right types with small numbers, so that many of them fit the state.
     fn frames() -> impl Strategy<Value = Vec<u8>> {
-        let kind =
-            prop::sample::select(vec![1u8, 2, 3, 4, 5, 6, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23]);
+        let kind = prop::sample::select(vec![
+            1u8, 2, 3, 4, 5, 6, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x24,
+        ]);
         let small = prop::collection::vec(prop_oneof![8 => 0u8..6, 1 => any::<u8>()], 0..60);
         prop::collection::vec((kind, small), 1..4).prop_map(|frames| {
             frames.into_iter().flat_map(|(kind, rest)| [vec![kind], rest].concat()).collect()

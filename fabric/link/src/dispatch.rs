@@ -16,8 +16,8 @@ impl Endpoint {
             Command::RemovePeer(node) => self.remove_peer(node),
             Command::Declare { peer, declaration } => self.declare(now, peer, declaration),
             Command::Send { peer, record } => return self.send(now, peer, record),
-            Command::Stored { peer, stream, upto, refusals } => {
-                self.stored(now, peer, stream, upto, refusals);
+            Command::Stored { peer, stream, upto, outcomes } => {
+                self.stored(now, peer, stream, upto, outcomes);
             }
             Command::Waiting { peer, stream, number, reason } => {
                 self.waiting(now, peer, stream, number, reason);

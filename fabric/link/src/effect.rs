@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sealing::{Card, NodeId, Tag};
 
-use crate::command::{Declaration, StreamId, Transient};
+use crate::command::{Declaration, Outcome, StreamId, Transient};
 use crate::fault::PeerMisbehaved;
 use crate::time::Time;
 
@@ -55,9 +55,9 @@ pub enum Effect {
         stream: StreamId,
         /// The highest number with an outcome.
         upto: u64,
-        /// Those up to `upto` that the peer's app refused, with the reason, as far as they are not settled:
-        /// a number up to `upto` that is not among them was delivered.
-        refusals: Vec<(u64, String)>,
+        /// Those up to `upto` that the peer's app refused or answered, as far as they are not settled:
+        /// a number up to `upto` that is not among them was delivered, without an answer.
+        outcomes: Vec<(u64, Outcome)>,
     },
     /// The peer cannot take record `number` now (no such app, another shape); it asks again when it can.
     Waiting {
@@ -70,7 +70,7 @@ pub enum Effect {
         /// Why, for people.
         reason: String,
     },
-    /// The peer forgot its rows up to `upto`: refusals up to it may be forgotten here.
+    /// The peer forgot its rows up to `upto`: refusals and answers up to it may be forgotten here.
     /// Also implied by a declaration, with `upto = oldest - 1`.
     Settled {
         /// Who.

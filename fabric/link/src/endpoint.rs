@@ -14,7 +14,7 @@ use sealing::{NodeId, Run};
 
 use crate::bucket::Bucket;
 use crate::card_fetch::{CardFetch, key_of_card};
-use crate::command::{Config, Declaration, NotTaken, Peer, Record, StreamId, Transient};
+use crate::command::{Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
 use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
 use crate::greet::NOT_A_PEER;
@@ -198,7 +198,8 @@ impl Endpoint {
         .unwrap_or(Err(NotTaken::NoPeer))
     }
 
-    /// All of a peer's stream up to `upto` is committed and synced here; `refusals` are those of it not settled yet.
+    /// All of a peer's stream up to `upto` is committed and synced here; `outcomes` are the
+    /// refusals and answers of it not settled yet.
     /// A number above what was handed over in this pair of runs is ignored: what is meant was not compared yet.
     pub fn stored(
         &mut self,
@@ -206,10 +207,10 @@ impl Endpoint {
         peer: NodeId,
         stream: StreamId,
         upto: u64,
-        refusals: Vec<(u64, String)>,
+        outcomes: Vec<(u64, Outcome)>,
     ) {
         self.with(now, peer, |link, call| {
-            link.conversation.stored(peer, stream, upto, refusals, call.effects);
+            link.conversation.stored(peer, stream, upto, outcomes, call.effects);
             link.pump(call);
         });
     }

@@ -24,9 +24,9 @@ pub enum PeerMisbehaved {
     /// Said `stored` of a record that was never sent.
     #[error("record {0} is said to be stored and was never sent")]
     StoredUnsent(u64),
-    /// A refusal above the number up to which it is said, or out of order.
-    #[error("refusals of `stored` are not in order below its number")]
-    MalformedRefusals,
+    /// A refusal or an answer above the number up to which it is said, or out of order, or too long.
+    #[error("refusals and answers of `stored` are not in order below its number, or too long")]
+    MalformedOutcomes,
     /// Asks to wait or go on at a record that has an outcome, or was never sent.
     #[error("record {0} is not on its way")]
     TurnOutOfRange(u64),

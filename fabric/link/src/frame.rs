@@ -4,9 +4,11 @@
 
 use sealing::Tag;
 
-use crate::command::{Declaration, StreamId};
+use crate::command::{Declaration, Outcome, StreamId};
 use crate::fault::PeerMisbehaved;
-use crate::limits::{ACK_RANGES_MAX, APP_NAME_BYTES_MAX, RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX};
+use crate::limits::{
+    ACK_RANGES_MAX, ANSWER_BYTES_MAX, APP_NAME_BYTES_MAX, RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX,
+};
 use crate::wire::{Reader, Truncated, put_slice, put_varint};
 
 const PADDING: u8 = 0x00;
@@ -25,6 +27,46 @@ const STORED: u8 = 0x20;
 const WAITING: u8 = 0x21;
 const READY: u8 = 0x22;
 const FORKED: u8 = 0x23;
+const ANSWERED: u8 = 0x24;
+
+/// What an outcome in [`ANSWERED`] is.
+const REFUSAL: u8 = 0;
+const ANSWER: u8 = 1;
+
+/// A refusal or an answer, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told<'a> {
+    Refused(&'a str),
+    Answered(&'a [u8]),
+}
+
+impl<'a> Told<'a> {
+    pub(crate) fn of(outcome: &'a Outcome) -> Told<'a> {
+        match outcome {
+            Outcome::Refused(reason) => Told::Refused(reason),
+            Outcome::Answered(answer) => Told::Answered(answer),
+        }
+    }
+
+    pub(crate) fn to_outcome(self) -> Outcome {
+        match self {
+            Told::Refused(reason) => Outcome::Refused(reason.to_owned()),
+            Told::Answered(answer) => Outcome::Answered(answer.to_vec()),
+        }
+    }
+
+    /// Bytes in a frame, at most, with its number before it.
+    pub(crate) fn bytes(self) -> usize {
+        8 + 1 + 2 + self.slice().len()
+    }
+
+    fn slice(self) -> &'a [u8] {
+        match self {
+            Told::Refused(reason) => reason.as_bytes(),
+            Told::Answered(answer) => answer,
+        }
+    }
+}
 
 /// One frame, its texts and payloads borrowed from the packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +115,8 @@ pub(crate) enum Frame<'a> {
     Stored {
         handle: u64,
         upto: u64,
-        refusals: Vec<(u64, &'a str)>,
+        /// It is 0x20 if all are refusals, 0x24 otherwise.
+        outcomes: Vec<(u64, Told<'a>)>,
     },
     Waiting {
         handle: u64,
@@ -191,13 +234,7 @@ impl Frame<'_> {
                 put_slice(out, to_app.as_bytes());
                 put_slice(out, payload);
             }
-            Frame::Stored { handle, upto, refusals } => {
-                put(out, STORED, &[*handle, *upto, refusals.len() as u64], &[]);
-                for (number, reason) in refusals {
-                    put_varint(out, *number);
-                    put_slice(out, reason.as_bytes());
-                }
-            }
+            Frame::Stored { handle, upto, outcomes } => encode_stored(out, *handle, *upto, outcomes),
             Frame::Waiting { handle, turn, number, reason } => {
                 put(out, WAITING, &[*handle, *turn, *number], &[]);
                 put_slice(out, reason.as_bytes());
@@ -225,6 +262,21 @@ fn encode_ack(out: &mut Vec<u8>, ranges: &[(u64, u64)], delay: u64) {
         put_varint(out, below - end - 2);
         put_varint(out, end - start);
         below = *start;
+    }
+}
+
+fn encode_stored(out: &mut Vec<u8>, handle: u64, upto: u64, outcomes: &[(u64, Told<'_>)]) {
+    let answers = outcomes.iter().any(|(_, told)| matches!(told, Told::Answered(_)));
+    let kind = if answers { ANSWERED } else { STORED };
+    put(out, kind, &[handle, upto, outcomes.len() as u64], &[]);
+    for (number, told) in outcomes {
+        put_varint(out, *number);
+        match told {
+            _ if !answers => {}
+            Told::Refused(_) => out.push(REFUSAL),
+            Told::Answered(_) => out.push(ANSWER),
+        }
+        put_slice(out, told.slice());
     }
 }
 
@@ -264,7 +316,7 @@ fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> 
         PIECE => decode_piece(reader)?,
         SETTLED => Frame::Settled { handle: reader.varint()?, upto: reader.varint()? },
         TRANSIENT => decode_transient(reader)?,
-        STORED => decode_stored(reader)?,
+        kind @ (STORED | ANSWERED) => decode_stored(reader, kind == ANSWERED)?,
         WAITING => Frame::Waiting {
             handle: reader.varint()?,
             turn: reader.varint()?,
@@ -348,17 +400,50 @@ fn decode_transient<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbeh
     Ok(Frame::Transient { from_app, to_app, payload })
 }
 
-fn decode_stored<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+fn decode_stored<'a>(reader: &mut Reader<'a>, has_answers: bool) -> Result<Frame<'a>, PeerMisbehaved> {
     let (handle, upto, count) = (reader.varint()?, reader.varint()?, reader.varint()?);
-    let mut refusals = Vec::new();
+    let mut outcomes = Vec::new();
     let mut before = 0;
     for _ in 0..count {
-        let (number, reason) = (reader.varint()?, reader.text()?);
-        if number <= before || number > upto {
-            return Err(PeerMisbehaved::MalformedRefusals);
+        let number = reader.varint()?;
+        let told = match if has_answers { reader.byte()? } else { REFUSAL } {
+            REFUSAL => Told::Refused(reader.text()?),
+            ANSWER => Told::Answered(reader.slice()?),
+            _ => return Err(PeerMisbehaved::MalformedOutcomes),
+        };
+        let too_long = matches!(told, Told::Answered(answer) if answer.len() > ANSWER_BYTES_MAX);
+        if number <= before || number > upto || too_long {
+            return Err(PeerMisbehaved::MalformedOutcomes);
         }
         before = number;
-        refusals.push((number, reason));
+        outcomes.push((number, told));
     }
-    Ok(Frame::Stored { handle, upto, refusals })
+    Ok(Frame::Stored { handle, upto, outcomes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frame is these bytes, and is read from them.
+    fn check(outcomes: Vec<(u64, Told<'_>)>, bytes: &[u8]) {
+        let frame = Frame::Stored { handle: 2, upto: 9, outcomes };
+        let mut encoded = Vec::new();
+        frame.encode(&mut encoded);
+        assert_eq!(encoded, bytes, "{frame:?}");
+        assert_eq!(decode(bytes), Ok(vec![frame]));
+    }
+
+    #[test]
+    fn stored_keeps_its_layout_and_has_another_with_answers() {
+        check(vec![], &[0x20, 2, 9, 0]);
+        check(vec![(7, Told::Refused("no"))], &[0x20, 2, 9, 1, 7, 2, b'n', b'o']);
+        check(vec![(8, Told::Answered(&[5]))], &[0x24, 2, 9, 1, 8, 1, 1, 5]);
+        let both = vec![(7, Told::Refused("no")), (8, Told::Answered(&[5, 6])), (9, Told::Answered(&[]))];
+        check(both, &[0x24, 2, 9, 3, 7, 0, 2, b'n', b'o', 8, 1, 2, 5, 6, 9, 1, 0]);
+        let large = [&[0x24, 2, 9, 1, 8, 1, 0x43, 0x21][..], &[0; 801]].concat();
+        for wrong in [&[0x24, 2, 9, 1, 8, 2, 0][..], &[0x24, 2, 9, 1, 10, 1, 0], &large] {
+            assert_eq!(decode(wrong), Err(PeerMisbehaved::MalformedOutcomes), "{wrong:?}");
+        }
+    }
 }

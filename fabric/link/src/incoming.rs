@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use sealing::Tag;
 
-use crate::command::Declaration;
-use crate::frame::Frame;
+use crate::command::{Declaration, Outcome};
+use crate::frame::{Frame, Told};
 use crate::limits::{
-    ASSEMBLIES_PER_PEER_MAX, PIECE_BYTES, REASON_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX,
+    ANSWER_BYTES_MAX, ASSEMBLIES_PER_PEER_MAX, PIECE_BYTES, REASON_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX,
     WHOLE_RECORD_BYTES_MAX, WIRE_BYTES, WIRE_RECORDS,
 };
 use crate::recovery::Content;
@@ -55,7 +55,10 @@ pub(crate) struct Incoming {
     open_bytes: usize,
     /// The highest number that the store here said.
     stored: u64,
-    refusals: BTreeMap<u64, String>,
+    /// The highest number that the sender said is settled.
+    settled: u64,
+    /// Refusals and answers that the sender did not settle.
+    outcomes: BTreeMap<u64, Outcome>,
     /// Counts what `stored` would say; a lost older one is not said again.
     stored_version: u64,
     stored_due: bool,
@@ -70,12 +73,13 @@ impl Incoming {
         Incoming {
             cursor: declaration.oldest,
             stored: declaration.oldest - 1,
+            settled: declaration.oldest - 1,
             declaration: Arc::new(declaration),
             early: BTreeMap::new(),
             assembly: None,
             open: VecDeque::new(),
             open_bytes: 0,
-            refusals: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
             stored_version: 0,
             stored_due: false,
             taking: Taking::Records,
@@ -219,7 +223,7 @@ impl Incoming {
     pub(crate) fn store(
         &mut self,
         upto: u64,
-        refusals: Vec<(u64, String)>,
+        outcomes: Vec<(u64, Outcome)>,
         held: &mut Held,
         deliver: &mut Vec<Delivery>,
     ) {
@@ -230,7 +234,9 @@ impl Incoming {
             self.open_bytes -= self.open.pop_front().unwrap_or(0);
         }
         self.stored = upto;
-        self.refusals = refusals.into_iter().map(|(number, reason)| (number, cut(reason))).collect();
+        // What the sender settled while the store synced is not said again: it might leave no room for what is news.
+        let unsettled = outcomes.into_iter().filter(|(number, _)| *number > self.settled);
+        self.outcomes = unsettled.filter_map(|(number, told)| Some((number, fitting(told)?))).collect();
         self.say_stored();
         self.hand_over_early(held, deliver);
     }
@@ -240,11 +246,12 @@ impl Incoming {
         self.stored_due = true;
     }
 
-    /// The sender settled up to `upto`: refusals that did not fit may fit now.
+    /// The sender settled up to `upto`: what did not fit may fit now.
     pub(crate) fn settle(&mut self, upto: u64) {
-        let before = self.refusals.len();
-        self.refusals.retain(|number, _| *number > upto);
-        if self.refusals.len() < before {
+        self.settled = self.settled.max(upto);
+        let before = self.outcomes.len();
+        self.outcomes.retain(|number, _| *number > upto);
+        if self.outcomes.len() < before {
             self.say_stored();
         }
     }
@@ -318,23 +325,24 @@ impl Incoming {
         }
     }
 
-    /// In one frame a number and all refusals up to it, so that none is ever taken for delivered: if they do not fit, a
-    /// lower number. The rest is said when the sender settled these. False if not even one fits beside the rest.
+    /// In one frame a number and all refusals and answers up to it, so that no refusal is ever taken for delivered and no
+    /// answer is missing: if they do not fit, a lower number. The rest is said when the sender settled these. False if not even one fits beside the rest.
     fn write_stored(&self, handle: u64, out: &mut Vec<u8>, end: usize) -> bool {
         let mut room = end.saturating_sub(out.len()).saturating_sub(1 + 8 + 8 + 2);
-        let mut refusals: Vec<(u64, &str)> = Vec::new();
+        let mut outcomes: Vec<(u64, Told<'_>)> = Vec::new();
         let mut upto = self.stored;
-        for (number, reason) in self.refusals.range(..=self.stored) {
-            let bytes = 8 + 2 + reason.len();
+        for (number, outcome) in self.outcomes.range(..=self.stored) {
+            let told = Told::of(outcome);
+            let bytes = told.bytes();
             if bytes > room {
                 upto = number - 1;
                 break;
             }
             room -= bytes;
-            refusals.push((*number, reason));
+            outcomes.push((*number, told));
         }
-        let nothing_fits = refusals.is_empty() && upto < self.stored;
-        !nothing_fits && Frame::Stored { handle, upto, refusals }.append(out, end)
+        let nothing_fits = outcomes.is_empty() && upto < self.stored;
+        !nothing_fits && Frame::Stored { handle, upto, outcomes }.append(out, end)
     }
 
     /// A frame of ours about this stream is lost.
@@ -349,6 +357,14 @@ impl Incoming {
             self.stored_due = false;
             self.turn_due = false;
         }
+    }
+}
+
+/// An outcome that fits a frame. An answer that does not is none: whoever made it should have refused the record.
+fn fitting(outcome: Outcome) -> Option<Outcome> {
+    match outcome {
+        Outcome::Refused(reason) => Some(Outcome::Refused(cut(reason))),
+        Outcome::Answered(answer) => (answer.len() <= ANSWER_BYTES_MAX).then_some(Outcome::Answered(answer)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use sealing::Tag;
 
-use crate::command::Declaration;
+use crate::command::{Declaration, Outcome};
 use crate::limits::WINDOW_RECORDS;
 
 /// What was heard of one stream: committed, so it survives every crash. The default is nothing.
@@ -21,8 +21,8 @@ pub struct Heard {
     pub number: u64,
     /// The tag of that record.
     pub tag: Tag,
-    /// What was refused up to `number` and is not settled yet, with the reasons.
-    pub refusals: BTreeMap<u64, String>,
+    /// What was refused or answered up to `number` and is not settled yet.
+    pub outcomes: BTreeMap<u64, Outcome>,
     /// The highest number of which a refusal was forgotten, since its sender had settled it; 0 before the first. Whoever
     /// sends it again does not know any more that it was refused.
     pub settled: u64,
@@ -30,7 +30,7 @@ pub struct Heard {
 
 impl Default for Heard {
     fn default() -> Heard {
-        Heard { number: 0, tag: Tag([0; 8]), refusals: BTreeMap::new(), settled: 0 }
+        Heard { number: 0, tag: Tag([0; 8]), outcomes: BTreeMap::new(), settled: 0 }
     }
 }
 
@@ -93,20 +93,22 @@ impl Heard {
         declaration.oldest <= self.settled || self.number > reach
     }
 
-    /// Record `number` has its outcome: applied, or refused with a reason.
-    pub fn apply(&mut self, number: u64, tag: Tag, refusal: Option<String>) {
+    /// Record `number` has its outcome: applied, with an answer or without one, or refused with a reason.
+    pub fn apply(&mut self, number: u64, tag: Tag, outcome: Option<Outcome>) {
         self.number = number;
         self.tag = tag;
-        if let Some(reason) = refusal {
-            self.refusals.insert(number, reason);
+        if let Some(outcome) = outcome {
+            self.outcomes.insert(number, outcome);
         }
     }
 
-    /// The sender forgot its rows up to `upto`: so are the refusals here.
+    /// The sender forgot its rows up to `upto`: so are the refusals and answers here. That an answer was forgotten is not
+    /// remembered: of its record `delivered` is still true.
     pub fn settle(&mut self, upto: u64) {
-        let kept = self.refusals.split_off(&upto.saturating_add(1));
-        let forgotten = std::mem::replace(&mut self.refusals, kept);
-        self.settled = self.settled.max(forgotten.last_key_value().map_or(0, |(number, _)| *number));
+        let kept = self.outcomes.split_off(&upto.saturating_add(1));
+        let forgotten = std::mem::replace(&mut self.outcomes, kept);
+        let refused = forgotten.iter().rev().find(|(_, outcome)| matches!(outcome, Outcome::Refused(_)));
+        self.settled = self.settled.max(refused.map_or(0, |(number, _)| *number));
     }
 }
 
@@ -177,7 +179,13 @@ mod tests {
         for (refused, upto, oldest, number, expected) in rows {
             let mut heard = Heard::default();
             for number in 1..=6 {
-                heard.apply(number, A, (number == refused).then(|| "no".into()));
+                // An answer that was forgotten changes no verdict.
+                let answered = (number == 4).then(|| Outcome::Answered(vec![7]));
+                heard.apply(
+                    number,
+                    A,
+                    (number == refused).then(|| Outcome::Refused("no".into())).or(answered),
+                );
             }
             heard.settle(upto);
             let declaration = Declaration {
@@ -194,12 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn settling_forgets_refusals_up_to_a_number() {
+    fn settling_forgets_outcomes_up_to_a_number() {
         let mut heard = Heard::default();
-        heard.apply(1, A, Some("no".into()));
-        heard.apply(2, A, None);
-        heard.apply(3, A, Some("never".into()));
+        heard.apply(1, A, Some(Outcome::Refused("no".into())));
+        heard.apply(2, A, Some(Outcome::Answered(vec![1])));
+        heard.apply(3, A, Some(Outcome::Refused("never".into())));
+        heard.apply(4, A, None);
+        heard.apply(5, A, Some(Outcome::Answered(vec![2])));
         heard.settle(2);
-        assert_eq!(heard.refusals.keys().copied().collect::<Vec<_>>(), [3]);
+        assert_eq!(heard.settled, 1);
+        assert_eq!(heard.outcomes.keys().copied().collect::<Vec<_>>(), [3, 5]);
     }
 }

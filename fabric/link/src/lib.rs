@@ -39,9 +39,9 @@ mod time;
 mod transmit;
 mod wire;
 
-pub use command::{Command, Config, Declaration, NotTaken, Peer, Record, StreamId, Transient};
+pub use command::{Command, Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
 pub use effect::{DownReason, Effect, PeerState, PeerStatus};
 pub use endpoint::Endpoint;
 pub use fault::PeerMisbehaved;
-pub use limits::{RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS};
+pub use limits::{ANSWER_BYTES_MAX, RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS};
 pub use time::{Span, Time};

@@ -30,6 +30,10 @@ pub const APP_NAME_BYTES_MAX: usize = 64;
 /// Bytes of a reason in a refusal or a wait: longer ones are cut (at a character) so that a frame fits a datagram.
 pub const REASON_BYTES_MAX: usize = 256;
 
+/// Bytes of what a receiving app answers a record: like a whole record it goes in one frame, with the `stored` that it is
+/// part of, so that it is told when and as the record's outcome is.
+pub const ANSWER_BYTES_MAX: usize = WHOLE_RECORD_BYTES_MAX;
+
 /// Addresses kept for a peer: a ticket has at most eight.
 pub const ADDRESSES_PER_PEER_MAX: usize = 8;
 

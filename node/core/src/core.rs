@@ -13,7 +13,7 @@ use crate::release::Released;
 use crate::rows::{self, PeerRow};
 use crate::web::{Web, WebRoute};
 use engine::App;
-use link::{Command, Declaration, Peer, PeerState, StreamId};
+use link::{Command, Declaration, Outcome, Peer, PeerState, StreamId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sealing::{Card, NodeId, Run, Ticket};
@@ -53,7 +53,7 @@ pub(crate) struct Installed {
 #[derive(Debug)]
 pub(crate) enum Postponed {
     /// Outcomes of a stream of ours.
-    Outcome { peer: NodeId, stream: StreamId, upto: u64, refusals: Vec<(u64, String)> },
+    Outcome { peer: NodeId, stream: StreamId, upto: u64, outcomes: Vec<(u64, Outcome)> },
     /// The end of a stream of ours.
     End(StreamId),
     /// The outcome of the oldest record of a queue to an address on the web.
@@ -270,8 +270,8 @@ impl Core {
                 self.record(peer, &declaration, number, tag, &payload);
             }
             link::Effect::Transient { peer, transient } => self.hear(peer, &transient),
-            link::Effect::Outcome { peer, stream, upto, refusals } => {
-                self.outcome(peer, stream, upto, refusals)
+            link::Effect::Outcome { peer, stream, upto, outcomes } => {
+                self.outcome(peer, stream, upto, outcomes)
             }
             link::Effect::Waiting { peer, stream, number, reason } => {
                 self.peer_waits(peer, stream, number, reason)
@@ -426,8 +426,8 @@ impl Core {
                 return;
             }
             match self.postponed.pop_front() {
-                Some(Postponed::Outcome { peer, stream, upto, refusals }) => {
-                    self.outcome(peer, stream, upto, refusals);
+                Some(Postponed::Outcome { peer, stream, upto, outcomes }) => {
+                    self.outcome(peer, stream, upto, outcomes);
                 }
                 Some(Postponed::End(stream)) => self.refuse_unsettled(stream),
                 Some(Postponed::Web { route, number, refusal }) => self.hear_web(route, number, refusal),
@@ -481,8 +481,8 @@ impl Core {
         });
         let stored = batch.heard.into_iter().filter_map(|(peer, stream)| {
             let heard = &self.inbox.get(&(peer, stream))?.heard;
-            let refusals = heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect();
-            Some(Out::Link(Command::Stored { peer, stream, upto: heard.number, refusals }))
+            let outcomes = heard.outcomes.iter().map(|(number, one)| (*number, one.clone())).collect();
+            Some(Out::Link(Command::Stored { peer, stream, upto: heard.number, outcomes }))
         });
         let replies = batch.replies.into_iter().map(|(to, reply)| Out::Reply { to, reply });
         let outs =
@@ -578,7 +578,7 @@ impl Core {
                 }
             }
             Command::Transient { peer, transient } => self.hear(peer, &transient),
-            Command::Stored { peer, stream, upto, refusals } => self.outcome(peer, stream, upto, refusals),
+            Command::Stored { peer, stream, upto, outcomes } => self.outcome(peer, stream, upto, outcomes),
             Command::Waiting { peer, stream, number, reason } => {
                 self.peer_waits(peer, stream, number, reason);
                 if let Some(own) = self.outbox.stream_mut(stream) {

@@ -9,7 +9,7 @@ use crate::rows::{self, OutboxRow, PostRow};
 use engine::{Applied, Context, Event, EventError, Send};
 use link::ledger::Verdict;
 use link::limits::REASON_BYTES_MAX;
-use link::{Command, Declaration, StreamId, Transient};
+use link::{Command, Declaration, Outcome, StreamId, Transient};
 use sealing::{NodeId, Tag};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,9 @@ use std::sync::Arc;
 /// Streams a peer may have here: one a pair of apps, and one more each time it was set back in time.
 const STREAMS_PER_PEER_MAX: usize = 4_096;
 
-/// Refusals of a stream that its sender has not settled: twice its window, so that only one that never settles waits.
-const REFUSALS_PER_STREAM_MAX: usize = 2 * link::WINDOW_RECORDS;
+/// Refusals and answers of a stream that its sender has not settled: twice its window, so that only one that never settles
+/// waits.
+const OUTCOMES_PER_STREAM_MAX: usize = 2 * link::WINDOW_RECORDS;
 
 /// Sends there is room for when records that wait for room are asked for again: as many as one event may make.
 const ROOM_TO_GO_ON: usize = 4_096;
@@ -32,8 +33,8 @@ const TIMERS_WAIT_MILLISECONDS: i64 = 1_000;
 
 /// What became of an event that a peer's record makes.
 enum Taken {
-    Applied,
-    Refused(String),
+    /// With what is to be kept and told of it, if anything is.
+    Done(Option<Outcome>),
     /// Not now: for a reason that may go away.
     Waits(String),
 }
@@ -201,8 +202,7 @@ impl Core {
             Verdict::Apply => {}
         }
         match self.take_record(peer, declaration, payload) {
-            Taken::Applied => self.heard(key, number, tag, None),
-            Taken::Refused(reason) => self.heard(key, number, tag, Some(reason)),
+            Taken::Done(outcome) => self.heard(key, number, tag, outcome),
             Taken::Waits(reason) => self.waits(peer, declaration, number, reason),
         }
     }
@@ -213,18 +213,18 @@ impl Core {
 
     fn take_record(&mut self, peer: NodeId, declaration: &Declaration, payload: &[u8]) -> Taken {
         let Declaration { from_app, to_app, .. } = declaration;
-        let refusals = self.inbox.get(&(peer, declaration.stream)).map_or(0, |i| i.heard.refusals.len());
-        if refusals >= REFUSALS_PER_STREAM_MAX {
-            return Taken::Waits(format!("{refusals} refusals of this stream are not settled"));
+        let outcomes = self.inbox.get(&(peer, declaration.stream)).map_or(0, |i| i.heard.outcomes.len());
+        if outcomes >= OUTCOMES_PER_STREAM_MAX {
+            return Taken::Waits(format!("{outcomes} refusals and answers of this stream are not settled"));
         }
         if !self.apps.contains_key(to_app) {
             return Taken::Waits(format!("no app {to_app} runs on the peer"));
         }
         let Some((name, arguments)) = read_payload(payload) else {
-            return Taken::Refused("the record does not read".to_owned());
+            return Taken::Done(Some(Outcome::Refused("the record does not read".to_owned())));
         };
         match self.event(to_app, Event::From { name, arguments, peer, app: from_app }) {
-            Ok(_) => Taken::Applied,
+            Ok(applied) => Taken::Done(applied.carried.map(Outcome::Answered)),
             Err(error @ EventError::NoRoom { .. }) => {
                 self.waits_for_room = true;
                 Taken::Waits(error.to_string())
@@ -233,18 +233,22 @@ impl Core {
                 Taken::Waits(error.to_string())
             }
             Err(error @ (EventError::Refused { .. } | EventError::Budget { .. })) => {
-                Taken::Refused(cut_reason(error.to_string()))
+                Taken::Done(Some(Outcome::Refused(cut_reason(error.to_string()))))
             }
         }
     }
 
-    fn heard(&mut self, key: (NodeId, StreamId), number: u64, tag: Tag, refusal: Option<String>) {
+    fn heard(&mut self, key: (NodeId, StreamId), number: u64, tag: Tag, outcome: Option<Outcome>) {
         if let Some(inbound) = self.inbox.get_mut(&key) {
-            if let Some(reason) = &refusal {
-                let row = rows::refusal_key(key.0, key.1, number);
-                self.batch.change(rows::REFUSALS, row, Some(rows::encode(reason)));
+            if let Some(outcome) = &outcome {
+                let row = match outcome {
+                    Outcome::Refused(reason) => rows::encode(reason),
+                    Outcome::Answered(answer) => rows::encode(answer),
+                };
+                let place = rows::outcome_key(key.0, key.1, number);
+                self.batch.change(outcome_list(outcome), place, Some(row));
             }
-            inbound.heard.apply(number, tag, refusal);
+            inbound.heard.apply(number, tag, outcome);
             inbound.waiting = None;
             inbound.forked = None;
             self.write_heard(key);
@@ -309,7 +313,7 @@ impl Core {
         peer: NodeId,
         stream: StreamId,
         upto: u64,
-        refusals: Vec<(u64, String)>,
+        outcomes: Vec<(u64, Outcome)>,
     ) {
         let Some(own) = self.own_stream(peer, stream) else { return };
         own.waiting = None;
@@ -318,18 +322,18 @@ impl Core {
             return self.forked(peer, stream);
         }
         let (before, mut settled) = (own.settled, own.settled);
-        let refusals: BTreeMap<u64, String> = refusals.into_iter().collect();
+        let outcomes: BTreeMap<u64, Outcome> = outcomes.into_iter().collect();
         let mut has_room = true;
         while settled < upto && has_room && self.batch.has_room_for_pieces() {
-            has_room = self.settle_oldest(stream, refusals.get(&(settled + 1)).map(String::as_str));
+            has_room = self.settle_oldest(stream, outcomes.get(&(settled + 1)));
             settled += u64::from(has_room);
         }
         if settled > before {
             self.write_stream(stream);
         }
         if settled < upto {
-            let refusals = refusals.into_iter().filter(|(number, _)| *number > settled).collect();
-            self.postpone(Postponed::Outcome { peer, stream, upto, refusals }, has_room);
+            let outcomes = outcomes.into_iter().filter(|(number, _)| *number > settled).collect();
+            self.postpone(Postponed::Outcome { peer, stream, upto, outcomes }, has_room);
         }
         self.batch.commands.push(Command::Settled { peer, stream, upto: settled });
         self.batch.streams.insert(stream);
@@ -337,14 +341,17 @@ impl Core {
 
     /// The oldest record of a stream has its outcome: its app hears of it, its row goes. The app's event cannot undo the
     /// outcome: if it fails, people are told. But if it lacks room for what it would send, the outcome waits: false.
-    fn settle_oldest(&mut self, stream: StreamId, refusal: Option<&str>) -> bool {
+    fn settle_oldest(&mut self, stream: StreamId, outcome: Option<&Outcome>) -> bool {
         let Some(own) = self.outbox.stream(stream) else { return false };
         let (app, peer) = (own.route.from_app.clone(), own.route.peer);
         let Some(unsettled) = own.oldest().cloned() else { return false };
         self.batch.count_input();
         let Unsettled { output, arguments, .. } = &unsettled;
-        let event = match refusal {
-            Some(reason) => Event::Refused { output, arguments, peer, reason },
+        let event = match outcome {
+            Some(Outcome::Refused(reason)) => Event::Refused { output, arguments, peer, reason },
+            Some(Outcome::Answered(answer)) => {
+                Event::Delivered { output, arguments, peer, answer: Some(answer) }
+            }
             None => Event::Delivered { output, arguments, peer, answer: None },
         };
         match self.event(&app, event) {
@@ -357,7 +364,9 @@ impl Core {
                 self.notice(format!("{app}: the outcome of `{output}` to {peer} was not heard: {error}"));
             }
         }
-        if let Some(reason) = refusal.filter(|_| !self.hears_refusals(&app, output)) {
+        if let Some(Outcome::Refused(reason)) = outcome
+            && !self.hears_refusals(&app, output)
+        {
             self.notice(format!(
                 "{app}: `{output}` to {peer} was refused, and the app has no `on refused {output}`: {reason}"
             ));
@@ -401,7 +410,7 @@ impl Core {
     /// the stream.
     pub(crate) fn refuse_unsettled(&mut self, stream: StreamId) {
         let Some(own) = self.outbox.stream(stream) else { return };
-        let (reason, mut left) = (own.ended.clone().unwrap_or_default(), own.len());
+        let (reason, mut left) = (Outcome::Refused(own.ended.clone().unwrap_or_default()), own.len());
         if !self.apps.contains_key(&own.route.from_app) {
             return;
         }
@@ -435,20 +444,20 @@ impl Core {
         }
     }
 
-    /// The peer forgot its rows up to `upto`: its refusals are forgotten here.
+    /// The peer forgot its rows up to `upto`: their refusals and answers are forgotten here.
     pub(crate) fn peer_settled(&mut self, peer: NodeId, stream: StreamId, upto: u64) {
         let key = (peer, stream);
         if let Some(inbound) = self.inbox.get_mut(&key) {
-            let forgotten: Vec<u64> =
-                inbound.heard.refusals.range(..=upto).map(|(number, _)| *number).collect();
+            let forgotten = inbound.heard.outcomes.range(..=upto);
+            let forgotten: Vec<_> = forgotten.map(|(number, one)| (*number, outcome_list(one))).collect();
             if forgotten.is_empty() {
                 return;
             }
             inbound.heard.settle(upto);
-            // A record may wait because there were too many refusals.
+            // A record may wait because there were too many of them.
             let waits = inbound.waiting.is_some().then(|| inbound.to_app.clone());
-            for number in forgotten {
-                self.batch.change(rows::REFUSALS, rows::refusal_key(peer, stream, number), None);
+            for (number, list) in forgotten {
+                self.batch.change(list, rows::outcome_key(peer, stream, number), None);
             }
             self.write_heard(key);
             self.batch.commands.extend(waits.map(|app| Command::Ready { app }));
@@ -460,6 +469,14 @@ impl Core {
         if let Some(own) = self.own_stream(peer, stream) {
             own.waiting = (number > own.settled).then_some(reason);
         }
+    }
+}
+
+/// The list that keeps this.
+fn outcome_list(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Refused(_) => rows::REFUSALS,
+        Outcome::Answered(_) => rows::ANSWERS,
     }
 }
 

@@ -39,13 +39,13 @@ impl Inbound {
         }
     }
 
-    /// The stream as its row says; its refusals have rows of their own.
+    /// The stream as its row says; its refusals and answers have rows of their own.
     pub fn restore(row: HeardRow) -> Inbound {
         Inbound {
             heard: Heard {
                 number: row.number,
                 tag: Tag(row.tag),
-                refusals: BTreeMap::new(),
+                outcomes: BTreeMap::new(),
                 settled: row.settled,
             },
             gaps: row.gaps,

@@ -7,7 +7,7 @@ use crate::outbox::Outbox;
 use crate::posts::Posts;
 use crate::rows::{self, APPS_MAX, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow, WebRow};
 use engine::{SettingError, Snapshot};
-use link::StreamId;
+use link::{Outcome, StreamId};
 use sealing::{NodeId, Run};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -173,13 +173,7 @@ impl Recovery {
             .into_iter()
             .map(|(key, row)| (key, Inbound::restore(row)))
             .collect::<Inbox>();
-        for ((key, number), reason) in self.list::<String, _>(rows::REFUSALS, rows::read_refusal_key)? {
-            let inbound = core.inbox.get_mut(&key).ok_or_else(|| StartError::Row {
-                list: rows::REFUSALS,
-                what: "a refusal without its stream".to_owned(),
-            })?;
-            inbound.heard.refusals.insert(number, reason);
-        }
+        self.outcomes(&mut core.inbox)?;
         core.posts = self.posts()?;
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
         core.notices = std::mem::take(&mut start.notices).into();
@@ -249,6 +243,24 @@ impl Recovery {
                 Err(StartError::Row { list: rows::OUTBOX, what: "a record without its stream".to_owned() })
             }
         }
+    }
+
+    /// What was refused and answered goes to the streams that it is of.
+    fn outcomes(&mut self, inbox: &mut Inbox) -> Result<(), StartError> {
+        let refusals = self.list::<String, _>(rows::REFUSALS, rows::read_outcome_key)?;
+        let answers = self.list::<Vec<u8>, _>(rows::ANSWERS, rows::read_outcome_key)?;
+        let refusals = refusals.into_iter().map(|(key, reason)| (key, Outcome::Refused(reason)));
+        let answers = answers.into_iter().map(|(key, answer)| (key, Outcome::Answered(answer)));
+        for ((key, number), outcome) in refusals.chain(answers) {
+            let (list, what) = match outcome {
+                Outcome::Refused(_) => (rows::REFUSALS, "a refusal without its stream"),
+                Outcome::Answered(_) => (rows::ANSWERS, "an answer without its stream"),
+            };
+            let inbound =
+                inbox.get_mut(&key).ok_or_else(|| StartError::Row { list, what: what.to_owned() })?;
+            inbound.heard.outcomes.insert(number, outcome);
+        }
+        Ok(())
     }
 
     fn posts(&mut self) -> Result<BTreeMap<String, Posts>, StartError> {

@@ -23,8 +23,10 @@ pub const STREAMS: u64 = 3;
 pub const OUTBOX: u64 = 4;
 /// Numbers heard of peers' streams: [`heard_key`] to [`HeardRow`].
 pub const HEARD: u64 = 5;
-/// What apps refused of peers' streams and the sender has not settled: [`refusal_key`] to the reason.
+/// What apps refused of peers' streams and the sender has not settled: [`outcome_key`] to the reason.
 pub const REFUSALS: u64 = 8;
+/// What apps answered to peers' streams and the sender has not settled: [`outcome_key`] to the answer.
+pub const ANSWERS: u64 = 13;
 /// Posts that carried an idempotency key: [`post_key`] to [`PostRow`].
 pub const POSTS: u64 = 6;
 /// One row, key empty: the time of the last batch in milliseconds since 1970, so that `now` never runs backward.
@@ -226,13 +228,13 @@ pub fn read_heard_key(key: &[u8]) -> Option<(NodeId, StreamId)> {
     Some((NodeId(*peer), StreamId(stream.try_into().ok()?)))
 }
 
-/// Key of [`REFUSALS`].
-pub fn refusal_key(peer: NodeId, stream: StreamId, number: u64) -> Vec<u8> {
+/// Key of [`REFUSALS`] and [`ANSWERS`].
+pub fn outcome_key(peer: NodeId, stream: StreamId, number: u64) -> Vec<u8> {
     [&heard_key(peer, stream)[..], &number.to_be_bytes()].concat()
 }
 
-/// Reads a key of [`REFUSALS`].
-pub fn read_refusal_key(key: &[u8]) -> Option<((NodeId, StreamId), u64)> {
+/// Reads a key of [`REFUSALS`] and [`ANSWERS`].
+pub fn read_outcome_key(key: &[u8]) -> Option<((NodeId, StreamId), u64)> {
     let (number, heard) = key.split_last_chunk::<8>().map(|(heard, number)| (number, heard))?;
     Some((read_heard_key(heard)?, u64::from_be_bytes(*number)))
 }
@@ -358,6 +360,8 @@ mod tests {
             "0105050505050505050505050505050505010137",
         );
         check(&1_000_000i64, "80897a");
+        check(&text("no"), "026e6f");
+        check(&vec![1u8, 2, 14], "0301020e");
     }
 
     #[test]
@@ -370,7 +374,7 @@ mod tests {
             "records recover in the order of their numbers"
         );
         assert_eq!(read_heard_key(&heard_key(peer, stream)), Some((peer, stream)));
-        assert_eq!(read_refusal_key(&refusal_key(peer, stream, 7)), Some(((peer, stream), 7)));
+        assert_eq!(read_outcome_key(&outcome_key(peer, stream, 7)), Some(((peer, stream), 7)));
         assert_eq!(read_post_key(&post_key("a", "k")), Some(("a".to_owned(), "k".to_owned())));
         assert_eq!(read_web_key(&web_key(258)), Some(258));
         assert!(web_key(255) < web_key(256), "records recover in the order of their numbers");

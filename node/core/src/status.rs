@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::outbox::Stream;
 use crate::web::{Queue, WebRoute};
-use link::PeerState;
+use link::{Outcome, PeerState};
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -179,7 +179,15 @@ impl Core {
                 from_app: inbound.from_app.clone(),
                 to_app: inbound.to_app.clone(),
                 heard: inbound.heard.number,
-                refusals: inbound.heard.refusals.iter().map(|(number, why)| (*number, why.clone())).collect(),
+                refusals: inbound
+                    .heard
+                    .outcomes
+                    .iter()
+                    .filter_map(|(number, outcome)| match outcome {
+                        Outcome::Refused(why) => Some((*number, why.clone())),
+                        Outcome::Answered(_) => None,
+                    })
+                    .collect(),
                 waiting: inbound.waiting.clone(),
                 gaps: inbound.gaps.clone(),
                 forked: inbound.forked.is_some(),

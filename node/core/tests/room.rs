@@ -57,6 +57,22 @@ on word(n: int) from p { heard += 1; send word(n) to p }
 view one = heard
 "#;
 
+const ASKING: &str = r#"
+app asking
+
+state heard: int = 0
+state right: int = 0
+
+on go(to: node, n: int) { for i in 1 .. n { send square(i) to to } }
+on square(i: int) from p -> int { return i * i }
+on delivered square(i) to _ with answer {
+  heard += 1
+  if answer is a { if a == i * i { right += 1 } }
+}
+
+view both = { heard, right }
+"#;
+
 struct Node {
     core: Core,
     log: Log<Memory>,
@@ -84,7 +100,7 @@ impl Node {
                 entropy: [2; 32],
                 now: 0,
                 synced: opened.synced,
-                apps: vec![source(CHAIN), source(OTHER), source(SAYING)],
+                apps: vec![source(CHAIN), source(OTHER), source(SAYING), source(ASKING)],
                 notices: Vec::new(),
             })
             .unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -169,8 +185,8 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
     let (peer, stream, number) = node.sent[0];
     assert_eq!((peer, number), (ben.node(), 1));
     let outcome = |node: &mut Node, upto| {
-        let refusals = Vec::new();
-        node.core.handle(0, Input::Link(link::Effect::Outcome { peer, stream, upto, refusals }));
+        let outcomes = Vec::new();
+        node.core.handle(0, Input::Link(link::Effect::Outcome { peer, stream, upto, outcomes }));
         node.carry_out();
         node.view("chain", "both")
     };
@@ -217,4 +233,12 @@ fn what_is_said_now_or_never_is_bounded_and_does_not_go_on_for_ever() {
         assert!(matches!(node.post("saying", "say", say(NodeId([1; 32]), 1)), Reply::Applied(_)));
         assert_eq!(node.view("saying", "one"), (64 * round).to_string());
     }
+}
+
+#[test]
+fn more_answers_than_a_stream_keeps_come_in_turn() {
+    let mut node = Node::start();
+    let go = format!(r#"{{"to":"{}","n":2000}}"#, NodeId([1; 32]));
+    assert!(matches!(node.post("asking", "go", go), Reply::Applied(_)));
+    assert_eq!(node.view("asking", "both"), r#"{"heard":2000,"right":2000}"#);
 }

@@ -6,7 +6,7 @@ mod timers;
 pub use timers::Due;
 
 use crate::arguments;
-use crate::budget::{Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX, TRANSIENT_BYTES_MAX};
+use crate::budget::{ANSWER_BYTES_MAX, Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX, TRANSIENT_BYTES_MAX};
 use crate::codec::{self, Reader};
 use crate::event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
@@ -46,6 +46,8 @@ struct Work<'m> {
     function: u32,
     arguments: Vec<Value>,
     answer: Option<&'m Type>,
+    /// Whether the answer goes back to another node.
+    goes_back: bool,
     budget: Budget,
 }
 
@@ -233,7 +235,8 @@ impl App {
                 if door.takes_caller {
                     arguments.push(Value::Text(by.into()));
                 }
-                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref(), budget }))
+                let answer = door.answer.as_ref();
+                Ok(Some(Work { function: door.function, arguments, answer, goes_back: false, budget }))
             }
             Event::From { name, arguments, peer, app } => {
                 let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
@@ -242,45 +245,49 @@ impl App {
                 let decoded = arguments::decode(arguments, (&door.fields, &door.former), module, &mut budget);
                 let mut arguments = decoded.map_err(event_error)?;
                 arguments.push(node(peer));
-                Ok(Some(Work { function: door.function, arguments, answer: door.answer.as_ref(), budget }))
+                let answer = door.answer.as_ref();
+                Ok(Some(Work { function: door.function, arguments, answer, goes_back: true, budget }))
             }
-            Event::Delivered { output, arguments, peer, answer: _ } => {
-                Self::word(&module.delivered, output, arguments, vec![node(peer)], module)
+            Event::Delivered { output, arguments, peer, answer } => {
+                let Some(word) = heard(&module.delivered, output, false, module) else { return Ok(None) };
+                let mut work = Self::word(word, arguments, node(peer), module)?;
+                if let Some(kind) = &word.answer {
+                    let read = |bytes| arguments::decode_answer(bytes, kind, module, &mut work.budget);
+                    let answer = answer.map_or(Ok(Value::None), read).map_err(refusal)?;
+                    work.arguments.push(answer);
+                }
+                Ok(Some(work))
             }
             Event::Refused { output, arguments, peer, reason } => {
-                let others = vec![node(peer), Value::Text(reason.into())];
-                Self::word(&module.refused, output, arguments, others, module)
+                let Some(word) = heard(&module.refused, output, false, module) else { return Ok(None) };
+                let mut work = Self::word(word, arguments, node(peer), module)?;
+                work.arguments.push(Value::Text(reason.into()));
+                Ok(Some(work))
             }
             Event::Answered { output, arguments, to, refusal } => {
                 let words = if refusal.is_some() { &module.refused } else { &module.delivered };
-                let reason = refusal.map(|reason| Value::Text(reason.into()));
-                let others = std::iter::once(Value::Text(to.into())).chain(reason).collect();
-                Self::word(words, output, arguments, others, module)
+                let Some(word) = heard(words, output, true, module) else { return Ok(None) };
+                let mut work = Self::word(word, arguments, Value::Text(to.into()), module)?;
+                work.arguments.extend(refusal.map(|reason| Value::Text(reason.into())));
+                Ok(Some(work))
             }
             Event::Due => Ok(None),
         }
     }
 
+    /// The fabric's word on a send, with what was sent and to whom.
     fn word<'m>(
-        words: &[module::Word],
-        output: &str,
+        word: &module::Word,
         arguments: &[u8],
-        others: Vec<Value>,
+        to: Value,
         module: &'m Module,
-    ) -> Result<Option<Work<'m>>, EventError> {
-        let listening = words.iter().find(|word| module.outputs[word.output as usize].name == output);
-        let Some(word) = listening else { return Ok(None) };
+    ) -> Result<Work<'m>, EventError> {
         let mut budget = Budget::new();
         let output = &module.outputs[word.output as usize];
-        // Where it went may have another type than what it goes to now.
-        let is_same = (output.to == Destination::Endpoint) == matches!(others.first(), Some(Value::Text(_)));
-        if !is_same {
-            return Ok(None);
-        }
         let decoded = arguments::decode(arguments, (&output.fields, &output.former), module, &mut budget);
         let mut arguments = decoded.map_err(event_error)?;
-        arguments.extend(others);
-        Ok(Some(Work { function: word.function, arguments, answer: None, budget }))
+        arguments.push(to);
+        Ok(Work { function: word.function, arguments, answer: None, goes_back: false, budget })
     }
 }
 
@@ -392,6 +399,19 @@ fn find<'d>(doors: &'d [Door], name: &str) -> Option<&'d Door> {
     doors.iter().find(|door| door.name == name)
 }
 
+/// Who listens to this word on an output. Where a send went may have another type than what it goes to now: nobody then.
+fn heard<'m>(
+    words: &'m [module::Word],
+    output: &str,
+    to_endpoint: bool,
+    module: &Module,
+) -> Option<&'m module::Word> {
+    words.iter().find(|word| {
+        let sent = &module.outputs[word.output as usize];
+        sent.name == output && (sent.to == Destination::Endpoint) == to_endpoint
+    })
+}
+
 fn no_input(module: &Module, name: &str) -> EventError {
     EventError::NoSuchInput { app: module.name.clone(), name: name.into() }
 }
@@ -470,10 +490,14 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
         Some(kind) => Some(json::write_value(&value, kind, module, &mut machine.budget).map_err(refusal)?),
         None => None,
     };
+    let carried = match work.answer.filter(|_| work.goes_back) {
+        Some(kind) => Some(carried(&value, kind, module)?),
+        None => None,
+    };
     let answer_bytes = answer.as_ref().map_or(0, String::len);
     let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
     let (deltas, transient) = deltas(&mut machine.state, module, &mut left)?;
-    let mut applied = Applied { answer, deltas, transient, ..Applied::default() };
+    let mut applied = Applied { answer, carried, deltas, transient, ..Applied::default() };
     for sent in std::mem::take(&mut machine.sends) {
         let bytes = match send(&sent, module)? {
             Sending::Node(send) => {
@@ -491,6 +515,15 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
     }
     applied.operations = machine.budget.used();
     Ok(applied)
+}
+
+/// An answer as it goes back to the node that sent.
+fn carried(value: &Value, kind: &Type, module: &Module) -> Result<Vec<u8>, EventError> {
+    arguments::encode_answer(value, kind, module, ANSWER_BYTES_MAX).map_err(|_| EventError::Refused {
+        reason: format!(
+            "the answer has more than {ANSWER_BYTES_MAX} bytes, the most that goes back to a node"
+        ),
+    })
 }
 
 /// A row as bytes.

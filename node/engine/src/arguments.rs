@@ -1,10 +1,10 @@
-//! The arguments of a send: names and typed values that say themselves what they are, after a version byte.
+//! The arguments of a send and the answer to one: names and typed values that say themselves what they are, after a version byte.
 //!
 //! The receiver reads them along its own types: fields are matched by name, also by one that they had before; those that
 //! it has and the sender has not take their default, those that it had once and has no more are passed over. Any other
 //! that it does not know is wrong: who sends it knows more than the receiver. Nesting is bounded.
 
-use crate::budget::{Budget, VALUE_BYTES};
+use crate::budget::{Budget, Fault, VALUE_BYTES};
 use crate::codec::{Malformed, Reader, Unwritable, put_number, put_word};
 use crate::json::{Misshapen, Read, Unread, expected, filled};
 use std::sync::Arc;
@@ -40,6 +40,18 @@ pub(crate) fn encode(
 ) -> Result<Vec<u8>, Unwritable> {
     let mut out = vec![VERSION];
     put_fields(values, fields, module, limit, &mut out)?;
+    Ok(out)
+}
+
+/// The bytes of what a handler answers a send, at most `limit` of them.
+pub(crate) fn encode_answer(
+    value: &Value,
+    kind: &Type,
+    module: &Module,
+    limit: usize,
+) -> Result<Vec<u8>, Unwritable> {
+    let mut out = vec![VERSION];
+    put_value(value, kind, module, limit, &mut out)?;
     Ok(out)
 }
 
@@ -144,6 +156,22 @@ pub(crate) fn decode(
         return wrong("bytes follow the arguments");
     }
     Ok(values)
+}
+
+/// Reads what another node's handler answered: none if it is of another type than here.
+pub(crate) fn decode_answer(
+    bytes: &[u8],
+    kind: &Type,
+    module: &Module,
+    budget: &mut Budget,
+) -> Result<Value, Fault> {
+    let Some((&VERSION, bytes)) = bytes.split_first() else { return Ok(Value::None) };
+    let mut reader = Reader::new(bytes);
+    match read_value(&mut reader, kind, module, budget) {
+        Ok(value) if reader.is_empty() => Ok(value),
+        Ok(_) | Err(Unread::Misshapen(_)) => Ok(Value::None),
+        Err(Unread::Fault(fault)) => Err(fault),
+    }
 }
 
 fn wrong<T>(message: impl Into<String>) -> Read<T> {

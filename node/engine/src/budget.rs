@@ -11,6 +11,8 @@ pub const EVENT_BYTES_MAX: usize = 16 << 20;
 pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
 /// Bytes of what a transient send carries: with names it fits one packet of a link.
 pub(crate) const TRANSIENT_BYTES_MAX: usize = 700;
+/// Bytes of what a handler answers a send: with its record's outcome it fits one packet of a link.
+pub(crate) const ANSWER_BYTES_MAX: usize = 800;
 /// Bytes of one timer's arguments: they are its key.
 pub(crate) const TIMER_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a key of a row and of an entry of an index (its row's key behind it): each change and each look into a list

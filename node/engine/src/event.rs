@@ -44,7 +44,7 @@ pub enum Event<'a> {
         arguments: &'a [u8],
         /// The receiving node.
         peer: NodeId,
-        /// What its handler returned.
+        /// What its handler returned, as [`Applied::carried`] is; none if it has no answer.
         answer: Option<&'a [u8]>,
     },
     /// The fabric says that an own send was refused there.
@@ -78,6 +78,8 @@ pub enum Event<'a> {
 pub struct Applied {
     /// The handler's answer as JSON text, where it has one.
     pub answer: Option<String>,
+    /// Of [`Event::From`]: the same answer as it goes back to the sender, self-describing, after a version byte.
+    pub carried: Option<Vec<u8>>,
     /// Changed rows, in order of list and key.
     pub deltas: Vec<Delta>,
     /// Sends, in the order in which they were made.

@@ -334,14 +334,15 @@ impl<'m> World<'m> {
         let (output, arguments) = (send.output.as_str(), send.arguments.as_slice());
         let (sender, receiver, app) = (self.nodes[from].id, send.to, self.module.name.clone());
         let outcome = self.event(to, Event::From { name: output, arguments, peer: sender, app: &app });
-        let reason;
+        let (reason, answer);
         let word = match outcome {
-            Ok(applied) => {
+            Ok(mut applied) => {
+                answer = applied.carried.take();
                 self.take(to, applied, under_way);
                 if send.transient {
                     return Ok(());
                 }
-                Event::Delivered { output, arguments, peer: receiver, answer: None }
+                Event::Delivered { output, arguments, peer: receiver, answer: answer.as_deref() }
             }
             // It waits there, as on real nodes.
             Err(EventError::NoSuchInput { .. } | EventError::Shape { .. } | EventError::NoRoom { .. }) => {

@@ -11,7 +11,7 @@ mod support;
 
 use engine::{App, Applied, Context, Event, EventError, Snapshot};
 use generate::{Declared, Dice, Step, history, program, settings};
-use reference::{Happens, Value, encode_arguments, json, parameter};
+use reference::{Happens, Value, encode_answer, encode_arguments, json, parameter};
 use sealing::NodeId;
 use std::sync::{Arc, mpsc};
 use support::ME;
@@ -23,7 +23,7 @@ const HISTORY: usize = 40;
 /// Timers that fire at one step: some begin themselves again at once.
 const FIRING_MAX: usize = 20;
 /// What all of them come to. It is another one when the generator changes, or what a program means.
-const HASH: u64 = 0x715a_02ef_bb38_81ec;
+const HASH: u64 = 0xf5c6_7179_30d8_fb12;
 
 /// FNV-1a (draft-eastlake-fnv, 64 bits): it need only be the same everywhere.
 struct Hash(u64);
@@ -41,6 +41,7 @@ impl Hash {
 
     fn take_applied(&mut self, applied: &Applied) {
         self.take(applied.answer.as_deref().unwrap_or("none").as_bytes());
+        self.take(applied.carried.as_deref().unwrap_or_default());
         for delta in &applied.deltas {
             self.take(&delta.list.to_be_bytes());
             self.take(&delta.key);
@@ -137,10 +138,11 @@ fn apply(app: &mut App, happens: &Happens, context: &Context) -> Result<Applied,
             let arguments = encode_arguments(arguments);
             app.event(Event::From { name, arguments: &arguments, peer: NodeId(*peer), app: from }, context)
         }
-        Happens::Delivered { output, arguments, peer } => {
+        Happens::Delivered { output, arguments, peer, answer } => {
             let arguments = named(app, output, arguments);
-            let event = Event::Delivered { output, arguments: &arguments, peer: NodeId(*peer), answer: None };
-            app.event(event, context)
+            let answer = answer.as_ref().map(encode_answer);
+            let (peer, answer) = (NodeId(*peer), answer.as_deref());
+            app.event(Event::Delivered { output, arguments: &arguments, peer, answer }, context)
         }
         Happens::Refused { output, arguments, peer, reason } => {
             let arguments = named(app, output, arguments);

@@ -11,7 +11,7 @@ mod support;
 
 use engine::{App, Context, Delta, Event, EventError, ViewError};
 use generate::{Declared, Dice, Step, history, program, settings, shrunken};
-use reference::{Done, Happens, Program, Value, Wrong, encode_arguments, json, parameter};
+use reference::{Done, Happens, Program, Value, Wrong, encode_answer, encode_arguments, json, parameter};
 use sealing::NodeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -146,6 +146,8 @@ const EVERYTHING: &[&str] = &[
     "whole list",
     "whole own list",
     "removed under way",
+    "answer",
+    "no answer",
     "event done",
     "event refused",
     "view shown",
@@ -279,11 +281,14 @@ impl Pair<'_> {
                 let event = Event::From { name, arguments: &arguments, peer: NodeId(*peer), app };
                 self.app.event(event, context)
             }
-            Happens::Delivered { output, arguments, peer } => {
+            Happens::Delivered { output, arguments, peer, answer } => {
                 let arguments = self.named(output, arguments);
-                let event =
-                    Event::Delivered { output, arguments: &arguments, peer: NodeId(*peer), answer: None };
-                self.app.event(event, context)
+                let answer = answer.as_ref().map(encode_answer);
+                // One that does not read is as good as none.
+                let strange = self.events.is_multiple_of(2).then(|| vec![1, 255]);
+                let answer = answer.or(strange);
+                let (peer, answer) = (NodeId(*peer), answer.as_deref());
+                self.app.event(Event::Delivered { output, arguments: &arguments, peer, answer }, context)
             }
             Happens::Refused { output, arguments, peer, reason } => {
                 let arguments = self.named(output, arguments);
@@ -322,6 +327,7 @@ impl Pair<'_> {
 
 fn agree_on(applied: &engine::Applied, done: &Done) -> Agreed {
     differ("answers", &applied.answer, &done.answer)?;
+    differ("answers that go back", &applied.carried, &done.carried)?;
     differ("deltas", &without_counters(applied.deltas.clone()), &done.deltas)?;
     differ("failures", &applied.failed, &done.failed)?;
     let (to_apps, to_endpoints): (Vec<_>, Vec<_>) = done.sends.iter().partition(|sent| sent.app.is_some());

@@ -29,7 +29,8 @@ fn hand_over(from: (&mut App, NodeId), to: (&mut App, NodeId), send: &Send, now:
     let event = Event::From { name: output, arguments, peer: from.1, app: &send.app };
     match to.0.event(event, &context) {
         Ok(applied) => {
-            let event = Event::Delivered { output, arguments, peer: to.1, answer: None };
+            let event =
+                Event::Delivered { output, arguments, peer: to.1, answer: applied.carried.as_deref() };
             from.0.event(event, &context).unwrap();
             applied.sends
         }

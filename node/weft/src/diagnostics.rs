@@ -50,6 +50,7 @@ macro_rules! codes {
     };
 }
 
+// W0007 was what an earlier version did not do yet; it stands for nothing else.
 codes! {
     W0001 StrayCharacter "a character that no word of the language begins with",
     W0002 OpenText "a text that is not closed on its line, or an escape that is none",
@@ -57,7 +58,6 @@ codes! {
     W0004 Unexpected "something else was expected here",
     W0005 SameLine "two statements on one line",
     W0006 TooLarge "nested too deep, or too large",
-    W0007 NotYet "not in this version of the language",
     W0008 Reserved "a reserved word as a name",
     W0009 AnswerArrow "an answer's type is written with an arrow",
     W0010 Twice "a name stands twice in its space",
@@ -99,6 +99,7 @@ codes! {
     W0060 Library "a library that cannot be used",
     W0061 OfAnApp "something that only an app has, in a library",
     W0062 Transient "a transient output that nothing takes, or of which nothing is heard",
+    W0063 NoAnswer "an answer of what answers nothing",
     W0101 Unread "a local that is never read",
     W0102 NeverRun "a statement that never runs",
     W0103 Unused "something that is declared and never used",

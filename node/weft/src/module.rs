@@ -178,6 +178,8 @@ pub struct Output {
     pub to: Destination,
     /// Whether it is worth something now or never: not stored, not sent again, and nobody hears what became of it.
     pub transient: bool,
+    /// What its handler there answers, as far as it is said here.
+    pub answer: Option<Type>,
 }
 
 /// An `on timer`.
@@ -220,8 +222,10 @@ pub struct Test {
 pub struct Word {
     /// The number in [`Module::outputs`] of what was sent.
     pub output: u32,
-    /// Its code, given the send's arguments, the peer and, for `refused`, the reason.
+    /// Its code, given the send's arguments, the peer and, for `refused`, the reason, or the answer where it is asked for.
     pub function: u32,
+    /// Of a `delivered … with`: the type of the answer, which is none where there is none or one of another type.
+    pub answer: Option<Type>,
 }
 
 /// How a loop of the code finds the rows that it runs over.

@@ -291,8 +291,9 @@ impl Session {
             let app = self.app.module().name.clone();
             let taken = self.app.event(Event::From { name, arguments, peer: me, app: &app }, context);
             let reason = taken.as_ref().err().map(ToString::to_string);
+            let answer = taken.as_ref().ok().and_then(|applied| applied.carried.clone());
             let word = match &reason {
-                None => Event::Delivered { output: name, arguments, peer: me, answer: None },
+                None => Event::Delivered { output: name, arguments, peer: me, answer: answer.as_deref() },
                 Some(reason) => Event::Refused { output: name, arguments, peer: me, reason },
             };
             // Nobody hears what became of what is worth something now or never.

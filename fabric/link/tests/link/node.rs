@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use link::ledger::{Heard, Verdict};
-use link::{Config, Declaration, Endpoint, Peer, Record, StreamId, Time};
+use link::{Config, Declaration, Endpoint, Outcome, Peer, Record, StreamId, Time};
 use sealing::{Card, Identity, NodeId, Run, Tag};
 
 /// A stream of ours to one peer, as rows.
@@ -21,7 +21,8 @@ pub struct Outbox {
 /// What happened to a record of ours, as its app was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    Delivered,
+    /// With the answer, if there was one.
+    Delivered(Option<Vec<u8>>),
     Refused(String),
     Unknown,
 }
@@ -216,9 +217,9 @@ impl Node {
                 After::Send(peer, record) => self.send(now, peer, record),
                 After::Stored(peer, stream) => {
                     let Some(heard) = self.disk.heard.get(&(peer, stream)) else { continue };
-                    let refusals = heard.refusals.clone().into_iter().collect();
+                    let outcomes = heard.outcomes.clone().into_iter().collect();
                     if let Some(endpoint) = &mut self.endpoint {
-                        endpoint.stored(now, peer, stream, heard.number, refusals);
+                        endpoint.stored(now, peer, stream, heard.number, outcomes);
                     }
                 }
                 After::Settled(peer, stream, upto) => {
@@ -280,7 +281,11 @@ impl Node {
             Verdict::Apply => {}
         }
         let refused = payload.first().is_some_and(|byte| byte % 5 == 0);
-        heard.apply(number, tag, refused.then(|| reason(&payload)));
+        let outcome = match refused {
+            true => Some(Outcome::Refused(reason(&payload))),
+            false => answer(&payload).map(Outcome::Answered),
+        };
+        heard.apply(number, tag, outcome);
         self.store.applied.push((peer, stream, number, tag, refused));
         self.after.push(After::Stored(peer, stream));
         self.dirty = true;
@@ -302,7 +307,7 @@ impl Node {
         peer: NodeId,
         stream: StreamId,
         upto: u64,
-        refusals: &[(u64, String)],
+        outcomes: &[(u64, Outcome)],
         events: &mut Vec<Event>,
     ) {
         let Some(outbox) = self.store.outboxes.get_mut(&peer).filter(|outbox| outbox.stream == stream) else {
@@ -312,8 +317,11 @@ impl Node {
             let (number, (tag, _)) = first.remove_entry();
             outbox.oldest = number + 1;
             outbox.tag_before = tag;
-            let refusal = refusals.iter().find(|(refused, _)| *refused == number);
-            let fate = refusal.map_or(Fate::Delivered, |(_, reason)| Fate::Refused(reason.clone()));
+            let fate = match outcomes.iter().find(|(told, _)| *told == number) {
+                Some((_, Outcome::Refused(reason))) => Fate::Refused(reason.clone()),
+                Some((_, Outcome::Answered(answer))) => Fate::Delivered(Some(answer.clone())),
+                None => Fate::Delivered(None),
+            };
             self.store.fates.insert((peer, stream, number, tag), fate.clone());
             events.push(Event::Outcome { peer, stream, number, tag, fate });
         }
@@ -348,6 +356,13 @@ impl Node {
 /// Why the app here refuses this payload: long sometimes, so that refusals do not fit one frame.
 pub fn reason(payload: &[u8]) -> String {
     format!("refused {}", "because ".repeat(payload.len() % 40))
+}
+
+/// What the app here answers this payload: often nothing, and large sometimes, so that two do not fit one frame.
+pub fn answer(payload: &[u8]) -> Option<Vec<u8>> {
+    let first = *payload.first()?;
+    let bytes = if first % 7 == 0 { link::ANSWER_BYTES_MAX } else { payload.len() % 50 };
+    (first % 3 != 0).then(|| vec![first; bytes])
 }
 
 fn judge_without_tags(heard: &Heard, declaration: &Declaration, number: u64) -> Verdict {

@@ -13,11 +13,12 @@ const SEEDS: u64 = 300;
 const LIVENESS_SECONDS: u64 = 130;
 
 /// Kinds of faults and events that a usual run reaches.
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 23] = [
     "a card was fetched",
     "a record came again",
     "a record had to wait",
     "a refusal arrived",
+    "an answer arrived",
     "address change",
     "an address was proven",
     "corruption",

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sealing::{NodeId, Tag};
 
-use crate::node::{Event, Fate, Node, reason};
+use crate::node::{Event, Fate, Node, answer, reason};
 
 pub const SECOND: u64 = 1_000_000;
 
@@ -288,8 +288,8 @@ impl World {
                 let at = &mut self.nodes[node];
                 at.on_record(now, peer, &declaration, (number, tag), payload, &mut events);
             }
-            Effect::Outcome { peer, stream, upto, refusals } => {
-                at.on_outcome(peer, stream, upto, &refusals, &mut events);
+            Effect::Outcome { peer, stream, upto, outcomes } => {
+                at.on_outcome(peer, stream, upto, &outcomes, &mut events);
             }
             Effect::Transient { peer, transient } => self.hear(node, peer, &transient),
             Effect::Waiting { .. } => self.reach("the sender was told to wait"),
@@ -439,21 +439,28 @@ impl World {
             .iter()
             .find(|(from, of, at, with, _)| (*from, *of, *at, *with) == (me, stream, number, tag))
             .map(|(.., refused)| *refused);
+        let payload = self.truth.get(&(me, stream, number, tag)).map_or(&[][..], |payload| payload);
         let expected = applied.map(|refused| match refused {
-            false => Fate::Delivered,
-            true => Fate::Refused(
-                self.truth
-                    .get(&(me, stream, number, tag))
-                    .map(|payload| cut(reason(payload)))
-                    .unwrap_or_default(),
-            ),
+            false => Fate::Delivered(answer(payload)),
+            true => Fate::Refused(cut(reason(payload))),
         });
+        // A sender that was set back hears once more of what it had settled: that its answer is forgotten, not that it
+        // never came.
+        let is_forgotten = self.nodes[node].was_rolled_back && *fate == Fate::Delivered(None);
+        let expected = if is_forgotten && matches!(expected, Some(Fate::Delivered(_))) {
+            Some(Fate::Delivered(None))
+        } else {
+            expected
+        };
         self.note(|| format!("{node} is told of {number} to {receiver}: {fate:?}"));
         if expected.as_ref() != Some(fate) && !was_rolled_back {
             self.fail(format!("{node} was told {fate:?} of {number} to {receiver}, it is {expected:?}"));
         }
         if matches!(fate, Fate::Refused(_)) {
             self.reach("a refusal arrived");
+        }
+        if matches!(fate, Fate::Delivered(Some(_))) {
+            self.reach("an answer arrived");
         }
     }
 
@@ -518,7 +525,8 @@ impl World {
             })
         };
         let told = self.nodes.iter().flat_map(|node| node.store.fates.iter().map(|fate| (node.id(), fate)));
-        told.filter(|(me, (record, fate))| **fate == Fate::Delivered && !applied(record, *me)).count()
+        told.filter(|(me, (record, fate))| matches!(fate, Fate::Delivered(_)) && !applied(record, *me))
+            .count()
     }
 
     /// Notes what is not settled, for a trace that a person reads.

@@ -29,9 +29,15 @@ impl World {
                 assert_eq!(line["ticks"], 1, "seed {seed}: {from}, number {number}: every");
                 self.check_web(from, line);
                 assert_eq!(line["how"], how, "seed {seed}: {from} to {to}, number {number}");
+                let answered = if refused { 0 } else { number };
+                assert_eq!(
+                    line["answered"], answered,
+                    "seed {seed}: {from} to {to}, number {number}: answers"
+                );
                 if refused {
                     self.reach("refused");
                 } else {
+                    self.reach("answered");
                     expected.push(number);
                 }
             }
@@ -82,6 +88,10 @@ impl World {
                 let number = line["number"].as_u64().expect("a number");
                 let arrived = received.contains(&number);
                 self.check_web(from, line);
+                let answered = line["answered"].as_u64().expect("a number");
+                // The one that was set back may hear again of what it had settled: its answer is forgotten there.
+                let forgotten = answered == 0 && (from == 1 || line["how"] != "delivered");
+                assert!(answered == number || forgotten, "seed {seed}: {from}, number {number}: {answered}");
                 match line["how"].as_str() {
                     Some("delivered") => missing += u64::from(!arrived),
                     // The one that was set back cannot know what arrived of what it sent since.

@@ -1,6 +1,6 @@
 //! Whole nodes in one process, from one seed: the core, the link's endpoint and the log that ship, over a network that
 //! loses, doubles and reorders, a web that loses and fails, and a disk that loses power. What was answered is kept; what was
-//! sent is applied once, in order; what an app or an address refused is heard, once.
+//! sent is applied once, in order; what an app or an address refused or an app answered is heard, once, of that send.
 //!
 //! More seeds: `SELVEDGE_SEEDS=5000 cargo test --release -p selvedge-core --test simulation`. One seed, traced:
 //! `SELVEDGE_SEED=17`.
@@ -23,7 +23,10 @@ app echo
 enum How { waiting, delivered, refused }
 
 record Got { id: int, peer: node, number: int }
-record Sent { number: int, to: node, how: How, web: How = .waiting, reminded: int = 0, ticks: int = 0 }
+record Sent {
+  number: int, to: node, how: How, web: How = .waiting, reminded: int = 0, ticks: int = 0, answered: int = 0,
+}
+record Answer { number: int, words: text }
 
 setting hook: endpoint
 
@@ -55,9 +58,12 @@ every 3 s {
   for s in sent where s.ticks == 0 { s.ticks += 1 }
 }
 
-on say(number: int) from peer {
+on say(number: int) from peer -> Answer {
   require number % 7 != 0 else "a multiple of seven"
   got add Got { id: next_id(got), peer, number }
+  if number % 3 != 0 { return Answer { number, words: "" } }
+  let w = "Two answers of this length do not fit one packet of a link, so that some wait for others. "
+  return Answer { number, words: "{w}{w}{w}{w}{w}{w}{w}{w}" }
 }
 
 on hint(number: int) from peer {
@@ -65,10 +71,11 @@ on hint(number: int) from peer {
   h.times += 1
 }
 
-on delivered say(number) to _ {
+on delivered say(number) to _ with answer {
   let s = sent[number] else refuse "nothing was sent"
   require s.how == .waiting else "heard twice"
   s.how = .delivered
+  if answer is a { s.answered = a.number }
 }
 
 on refused say(number) to _ because _ {
@@ -92,7 +99,7 @@ on refused posted(number) to address because why {
 view received(peer: node) = [g.number for g in got where g.peer == peer order by g.id]
 view hinted(peer: node) = [{ h.number, h.times } for h in hints where h.peer == peer]
 view outcomes(to: node) = [
-  { s.number, s.how, s.web, s.reminded, s.ticks } for s in sent where s.to == to order by s.number
+  { s.number, s.how, s.web, s.reminded, s.ticks, s.answered } for s in sent where s.to == to order by s.number
 ]
 "#;
 

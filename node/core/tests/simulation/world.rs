@@ -137,7 +137,7 @@ pub(crate) struct Node {
 /// How often each fault was reached.
 pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
-pub(crate) const FAULTS: [&str; 14] = [
+pub(crate) const FAULTS: [&str; 15] = [
     "timer",
     "lost",
     "doubled",
@@ -152,6 +152,7 @@ pub(crate) const FAULTS: [&str; 14] = [
     "web failed",
     "web answer lost",
     "web asked again",
+    "answered",
 ];
 
 pub(crate) struct World {

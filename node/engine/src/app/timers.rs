@@ -110,7 +110,7 @@ impl App {
         let work = timer.ok_or_else(gone).and_then(|timer| {
             let decoded = arguments::decode(arguments, (&timer.fields, &timer.former), module, &mut budget);
             let arguments = decoded.map_err(event_error)?;
-            Ok(Work { function: timer.function, arguments, answer: None, budget })
+            Ok(Work { function: timer.function, arguments, answer: None, goes_back: false, budget })
         });
         // Not pending any more before its handler runs: it may start itself again.
         let ends = |app: &mut App| app.state.set_timer(key, None).map_err(refusal);
@@ -139,7 +139,7 @@ impl App {
         };
         let every = module.everies[at];
         let (arguments, budget) = (Vec::new(), Budget::new());
-        let work = Work { function: every.function, arguments, answer: None, budget };
+        let work = Work { function: every.function, arguments, answer: None, goes_back: false, budget };
         let outcome = self.run(work, module, context);
         if let Err(EventError::NoRoom { .. }) = outcome {
             return outcome;

@@ -81,9 +81,11 @@ impl Maker<'_> {
             12 | 13 => {
                 let (output, _) = self.dice.pick(&declared.outputs);
                 let arguments = output.fields.iter().map(|field| self.value(&field.kind)).collect();
+                let answers = output.answer != Kind::Unknown && !self.dice.one_in(4);
+                let answer = answers.then(|| self.value(&output.answer));
                 let (output, peer) = (output.name.clone(), self.node());
                 Step::Event(match self.dice.below(2) {
-                    0 => Happens::Delivered { output, arguments, peer },
+                    0 => Happens::Delivered { output, arguments, peer, answer },
                     _ => Happens::Refused { output, arguments, peer, reason: "it would not".into() },
                 })
             }

@@ -242,9 +242,14 @@ impl Generator<'_> {
     /// What may be named in bodies before it is declared: sends and timers. Their handlers follow.
     fn outside(&mut self) {
         for (at, to) in [(0, " for other"), (1, "")] {
-            let called =
-                Called { name: format!("out{at}"), fields: self.parameters(3, true), answer: Kind::Unknown };
-            let text = format!("output {}({}){to}", called.name, self.written_fields(&called.fields));
+            let (name, fields) = (format!("out{at}"), self.parameters(3, true));
+            let answer = if at == 0 && self.dice.one_in(2) { self.kind(1) } else { Kind::Unknown };
+            let arrow = match &answer {
+                Kind::Unknown => String::new(),
+                answer => format!(" -> {}", self.written(answer)),
+            };
+            let text = format!("output {name}({}){to}{arrow}", self.written_fields(&fields));
+            let called = Called { name, fields, answer };
             assert!(self.declare(&text), "{text}");
             self.declared.outputs.push((called, at == 1));
         }
@@ -345,6 +350,13 @@ impl Generator<'_> {
                 if word == "refused" {
                     head.push_str(" because reason");
                     scope.push(local("reason", Kind::Text));
+                } else if output.answer != Kind::Unknown && self.dice.one_in(2) {
+                    head.push_str(" with answer");
+                    let kind = match &output.answer {
+                        Kind::Optional(_) => output.answer.clone(),
+                        kind => optional(kind.clone()),
+                    };
+                    scope.push(local("answer", kind));
                 }
                 self.body(&head, scope, None, true);
             }

@@ -3,7 +3,7 @@
 use super::kinds::{Field, Kind, Program};
 use super::run::{Flow, Run};
 use super::state::{State, Timer};
-use super::value::{Value, encode_arguments, json, written_duration};
+use super::value::{Value, encode_answer, encode_arguments, json, written_duration};
 use engine::Delta;
 use sealing::NodeId;
 use std::cell::RefCell;
@@ -16,10 +16,30 @@ pub type Reached = RefCell<BTreeMap<&'static str, u64>>;
 /// One thing that happens, its arguments by name; those that are left out take their defaults.
 #[derive(Debug, Clone)]
 pub enum Happens {
-    Input { name: String, arguments: Vec<(String, Value)>, by: String },
-    From { name: String, arguments: Vec<(String, Value)>, peer: [u8; 32], app: String },
-    Delivered { output: String, arguments: Vec<Value>, peer: [u8; 32] },
-    Refused { output: String, arguments: Vec<Value>, peer: [u8; 32], reason: String },
+    Input {
+        name: String,
+        arguments: Vec<(String, Value)>,
+        by: String,
+    },
+    From {
+        name: String,
+        arguments: Vec<(String, Value)>,
+        peer: [u8; 32],
+        app: String,
+    },
+    /// Without an answer where the other side gave none or one of another type.
+    Delivered {
+        output: String,
+        arguments: Vec<Value>,
+        peer: [u8; 32],
+        answer: Option<Value>,
+    },
+    Refused {
+        output: String,
+        arguments: Vec<Value>,
+        peer: [u8; 32],
+        reason: String,
+    },
     Due,
 }
 
@@ -45,6 +65,8 @@ impl Sent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Done {
     pub answer: Option<String>,
+    /// The answer of a send as it goes back.
+    pub carried: Option<Vec<u8>>,
     pub sends: Vec<Sent>,
     pub deltas: Vec<Delta>,
     pub failed: Option<String>,
@@ -71,6 +93,8 @@ pub struct App<'p> {
 struct Work<'p> {
     body: &'p Block,
     names: Vec<(String, Value, Kind)>,
+    /// Whether the answer goes to another node.
+    goes_back: bool,
 }
 
 impl<'p> App<'p> {
@@ -108,12 +132,17 @@ impl<'p> App<'p> {
         for (name, value, kind) in &work.names {
             run.bind_value(name, value.clone(), kind.clone());
         }
-        let answer = match run.block(work.body)? {
-            Flow::Return(Some(value)) => Some(json(&value)),
+        let value = match run.block(work.body)? {
+            Flow::Return(value) => value,
             _ => None,
         };
+        let answer = value.as_ref().map(json);
+        let carried = value.filter(|_| work.goes_back).map(|value| encode_answer(&value));
+        if carried.as_ref().is_some_and(|carried| carried.len() > 800) {
+            return Err("the answer has more than 800 bytes, the most that goes back to a node".into());
+        }
         let deltas = run.state.deltas(&self.state, self.program);
-        Ok((Done { answer, sends: run.sends, deltas, failed: None }, run.state))
+        Ok((Done { answer, carried, sends: run.sends, deltas, failed: None }, run.state))
     }
 
     fn work(&self, happens: &Happens) -> Result<Option<Work<'p>>, Wrong> {
@@ -130,7 +159,7 @@ impl<'p> App<'p> {
                 };
                 let mut names = filled(&program.fields(fields), arguments)?;
                 names.extend(who.iter().map(|who| (who.text.clone(), Value::text(by), Kind::Text)));
-                Ok(Some(Work { body: &handler.body, names }))
+                Ok(Some(Work { body: &handler.body, names, goes_back: false }))
             }
             Happens::From { name, arguments, peer, app } => {
                 let is =
@@ -145,15 +174,25 @@ impl<'p> App<'p> {
                 }
                 let mut names = filled(&program.fields(fields), arguments)?;
                 names.push((who.text.clone(), Value::Node(*peer), Kind::Node));
-                Ok(Some(Work { body: &handler.body, names }))
+                Ok(Some(Work { body: &handler.body, names, goes_back: true }))
             }
-            Happens::Delivered { output, arguments, peer } => {
+            Happens::Delivered { output, arguments, peer, answer } => {
                 let handler = program.handler(output, |kind| matches!(kind, HandlerKind::Delivered { .. }));
                 let Some(handler) = handler else { return Ok(None) };
-                let HandlerKind::Delivered { blanks, to } = &handler.kind else { return Ok(None) };
-                let mut names = given(blanks, arguments, &program.outputs[output].fields);
+                let HandlerKind::Delivered { blanks, to, with } = &handler.kind else { return Ok(None) };
+                let sent = &program.outputs[output];
+                let mut names = given(blanks, arguments, &sent.fields);
                 names.extend(to.iter().map(|to| (to.text.clone(), Value::Node(*peer), Kind::Node)));
-                Ok(Some(Work { body: &handler.body, names }))
+                if let (Some((_, Some(with))), Some(kind)) = (with, &sent.answer) {
+                    let kind = match kind {
+                        Kind::Optional(_) => kind.clone(),
+                        kind => Kind::Optional(Box::new(kind.clone())),
+                    };
+                    let reached = if answer.is_some() { "answer" } else { "no answer" };
+                    *self.reached.borrow_mut().entry(reached).or_default() += 1;
+                    names.push((with.text.clone(), answer.clone().unwrap_or(Value::None), kind));
+                }
+                Ok(Some(Work { body: &handler.body, names, goes_back: false }))
             }
             Happens::Refused { output, arguments, peer, reason } => {
                 let handler = program.handler(output, |kind| matches!(kind, HandlerKind::Refused { .. }));
@@ -164,7 +203,7 @@ impl<'p> App<'p> {
                 names.extend(
                     because.iter().map(|because| (because.text.clone(), Value::text(reason), Kind::Text)),
                 );
-                Ok(Some(Work { body: &handler.body, names }))
+                Ok(Some(Work { body: &handler.body, names, goes_back: false }))
             }
             Happens::Due => Ok(None),
         }
@@ -185,7 +224,7 @@ impl<'p> App<'p> {
         let at = self.ticks.iter().position(|tick| *tick == due).expect("a tick is due if no timer is");
         let every = &self.program.file.everies[at];
         self.ticks[at] = next_tick(every.period.0, now);
-        let work = Work { body: &every.body, names: Vec::new() };
+        let work = Work { body: &every.body, names: Vec::new(), goes_back: false };
         match self.done(&work, self.state.clone(), now, entropy) {
             Ok((done, state)) => {
                 self.state = state;
@@ -206,7 +245,7 @@ impl<'p> App<'p> {
         let HandlerKind::Timer { fields } = &handler.kind else { unreachable!("it was looked for") };
         let fields = self.program.fields(fields).into_iter().zip(timer.arguments.iter().cloned());
         let names = fields.map(|(field, value)| (field.name, value, field.kind)).collect();
-        let work = Work { body: &handler.body, names };
+        let work = Work { body: &handler.body, names, goes_back: false };
         let (done, state) = self.done(&work, without.clone(), now, entropy).unwrap_or_else(|reason| {
             let failed = Some(format!("timer `{}`: {reason}", timer.name));
             let deltas = without.deltas(&self.state, self.program);

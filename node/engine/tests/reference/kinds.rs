@@ -55,11 +55,12 @@ pub struct State {
     pub stored: Stored,
 }
 
-/// What is sent by a name: its fields and the app that takes it; none: an endpoint.
+/// What is sent by a name: its fields, the app that takes it; none: an endpoint; and what it answers.
 #[derive(Debug, Clone)]
 pub struct Output {
     pub fields: Vec<Field>,
     pub app: Option<String>,
+    pub answer: Option<Kind>,
 }
 
 /// A file whose declarations are looked up by name.
@@ -125,16 +126,18 @@ impl Program {
 
     fn declare_outputs(&mut self, file: &File) {
         for handler in &file.handlers {
-            if let HandlerKind::On { fields, source: Source::Peer { of, .. }, .. } = &handler.kind
+            if let HandlerKind::On { fields, source: Source::Peer { of, .. }, answer } = &handler.kind
                 && of.as_ref().is_none_or(|of| of.text == file.name)
             {
-                let output = Output { fields: self.fields(fields), app: Some(file.name.clone()) };
+                let answer = answer.as_ref().map(|answer| self.kind(answer));
+                let output = Output { fields: self.fields(fields), app: Some(file.name.clone()), answer };
                 self.outputs.insert(handler.name.text.clone(), output);
             }
         }
         for output in &file.outputs {
             let app = output.app.as_ref().map(|app| app.text.clone());
-            let declared = Output { fields: self.fields(&output.fields), app };
+            let answer = output.answer.as_ref().map(|answer| self.kind(answer));
+            let declared = Output { fields: self.fields(&output.fields), app, answer };
             self.outputs.insert(output.name.text.clone(), declared);
         }
     }

@@ -22,4 +22,4 @@ mod value;
 
 pub use app::{App, Done, Happens, Wrong};
 pub use kinds::{Kind, Program};
-pub use value::{Value, encode_arguments, json, parameter};
+pub use value::{Value, encode_answer, encode_arguments, json, parameter};

@@ -243,6 +243,13 @@ pub fn encode_arguments(fields: &[(String, Value)]) -> Vec<u8> {
     out
 }
 
+/// An answer: a version, then a value that says what it is.
+pub fn encode_answer(answer: &Value) -> Vec<u8> {
+    let mut out = vec![1];
+    put_tagged(answer, &mut out);
+    out
+}
+
 fn put_named(fields: &[(String, Value)], out: &mut Vec<u8>) {
     put_number(fields.len() as u64, out);
     for (name, value) in fields {

@@ -438,14 +438,13 @@ impl Checker<'_> {
                     let of = of.as_ref().map(|app| app.text.clone()).filter(|app| *app != self.module.name);
                     let former = self.former_fields(trees);
                     if of.is_none() {
-                        let (fields, former) = (fields.clone(), former.clone());
-                        let to = Destination::Own;
                         self.module.outputs.push(Output {
                             name: name.clone(),
-                            fields,
-                            former,
-                            to,
+                            fields: fields.clone(),
+                            former: former.clone(),
+                            to: Destination::Own,
                             transient: false,
+                            answer: answer.clone(),
                         });
                     }
                     self.module.from_inputs.push(Door {
@@ -487,6 +486,15 @@ impl Checker<'_> {
 
     fn declare_outputs(&mut self, file: &File, actions: &mut HashMap<String, Span>) {
         for output in &file.outputs {
+            let answer = output.answer.as_ref().map(|answer| self.resolve(answer));
+            if let Some(tree) = output.answer.as_ref().filter(|_| output.transient || output.app.is_none()) {
+                let message = format!("nobody hears an answer to `{}`", output.name.text);
+                let why = match output.transient {
+                    true => "what is worth something now or never is sent once and forgotten",
+                    false => "without `for` it goes to an endpoint, whose answer is not heard",
+                };
+                self.report.push(Diagnostic::new(Code::NoAnswer, tree.span(), message).note(why));
+            }
             let own = output.app.as_ref().is_none_or(|app| app.text == self.module.name);
             if output.transient && own {
                 self.transient_to_own(output);
@@ -503,7 +511,7 @@ impl Checker<'_> {
                 None => Destination::Endpoint,
             };
             let (name, transient) = (output.name.text.clone(), output.transient);
-            self.module.outputs.push(Output { name, fields, former, to, transient });
+            self.module.outputs.push(Output { name, fields, former, to, transient, answer });
         }
     }
 
@@ -521,7 +529,8 @@ impl Checker<'_> {
             }
             // So that sends of it are not reported, too.
             let (name, former) = (name.text.clone(), Vec::new());
-            self.module.outputs.push(Output { name, fields, former, to: Destination::Own, transient: true });
+            let (to, transient, answer) = (Destination::Own, true, None);
+            self.module.outputs.push(Output { name, fields, former, to, transient, answer });
             return;
         };
         let said: Vec<_> = fields.iter().map(|field| (&field.name, &field.kind)).collect();

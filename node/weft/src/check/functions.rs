@@ -8,6 +8,7 @@ use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{self, Destination, Door, Output, Type};
 use crate::syntax::tree::{Field, File, Function, FunctionBody, Handler, HandlerKind, Source, Word};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 impl Checker<'_> {
     pub(super) fn check_functions(&mut self, file: &File) {
@@ -98,11 +99,19 @@ impl Checker<'_> {
             match &handler.kind {
                 HandlerKind::On { source, .. } => self.check_on(handler, source, *function),
                 HandlerKind::Timer { fields } => self.check_timer(handler, fields, *function),
-                HandlerKind::Delivered { blanks, to } => {
-                    self.check_word(handler, blanks, &[to.as_ref()], *function);
+                HandlerKind::Delivered { blanks, to, with } => {
+                    self.check_word(
+                        handler,
+                        (blanks, to.as_ref(), Says::Delivered(with.as_ref())),
+                        *function,
+                    );
                 }
                 HandlerKind::Refused { blanks, to, because } => {
-                    self.check_word(handler, blanks, &[to.as_ref(), because.as_ref()], *function);
+                    self.check_word(
+                        handler,
+                        (blanks, to.as_ref(), Says::Refused(because.as_ref())),
+                        *function,
+                    );
                 }
             }
         }
@@ -143,15 +152,13 @@ impl Checker<'_> {
         body.finish(function);
     }
 
-    /// `on delivered`, `on refused`: the send's arguments, the peer, and why.
+    /// `on delivered`, `on refused`: the send's arguments, the peer, and the answer or why.
     fn check_word(
         &mut self,
         handler: &Handler,
-        blanks: &[Option<Word>],
-        others: &[Option<&Word>],
+        (blanks, to, says): (&[Option<Word>], Option<&Word>, Says<'_>),
         function: u32,
     ) {
-        let is_refused = others.len() == 2;
         let name = &handler.name;
         let Some(output) = self.module.outputs.iter().position(|output| output.name == name.text) else {
             if self.report.is_full() {
@@ -162,8 +169,8 @@ impl Checker<'_> {
             self.unknown(Code::WordOfFabric, name, message, there, true);
             return;
         };
-        let Output { fields, to, transient, .. } = self.module.outputs[output].clone();
-        if transient {
+        let sent = self.module.outputs[output].clone();
+        if sent.transient {
             let message = format!("nobody hears what became of `{}`", name.text);
             self.report.push(
                 Diagnostic::new(Code::Transient, name.span, message)
@@ -171,14 +178,23 @@ impl Checker<'_> {
                     .note("what is worth something now or never is sent once and forgotten"),
             );
         }
-        let receiver = if to == Destination::Endpoint { Type::Endpoint } else { Type::Node };
-        let words = if is_refused { &mut self.module.refused } else { &mut self.module.delivered };
+        let receiver = if sent.to == Destination::Endpoint { Type::Endpoint } else { Type::Node };
+        let last = match says {
+            Says::Delivered(None) => None,
+            Says::Delivered(Some((span, answer))) => Some((answer.as_ref(), self.answer_to(&sent, *span))),
+            Says::Refused(because) => Some((because, Type::Text)),
+        };
+        let (words, answer) = match says {
+            Says::Refused(_) => (&mut self.module.refused, None),
+            Says::Delivered(_) => (&mut self.module.delivered, last.as_ref().map(|(_, kind)| kind.clone())),
+        };
         if words.iter().any(|word| word.output == output as u32) {
             let message = format!("there is a handler for this word on `{}` already", name.text);
             self.report.push(Diagnostic::new(Code::Twice, name.span, message));
             return;
         }
-        words.push(module::Word { output: output as u32, function });
+        words.push(module::Word { output: output as u32, function, answer });
+        let fields = sent.fields;
         if blanks.len() != fields.len() {
             let message =
                 format!("`{}` has {} fields, and here stand {}", name.text, fields.len(), blanks.len());
@@ -188,10 +204,9 @@ impl Checker<'_> {
             );
         }
         let mut body = Body::new(self, &name.text, Effect::Changes);
-        let kinds = fields.iter().map(|field| field.kind.clone()).chain([receiver, Type::Text]);
-        let filled = blanks.iter().take(fields.len()).map(Option::as_ref);
-        let padded = filled.chain(std::iter::repeat(None)).take(fields.len()).chain(others.iter().copied());
-        for (blank, kind) in padded.zip(kinds) {
+        let filled = blanks.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        let arguments = filled.zip(fields.iter().map(|field| field.kind.clone()));
+        for (blank, kind) in arguments.chain([(to, receiver)]).chain(last) {
             match blank {
                 Some(word) => drop(body.bind_value(word, kind)),
                 None => drop(body.register()),
@@ -201,6 +216,39 @@ impl Checker<'_> {
         body.emit(Operation::Return { value: None });
         body.finish(function);
     }
+
+    /// The type of what is answered to a send: none where there is no answer, or one of another type than here.
+    fn answer_to(&mut self, sent: &Output, with: Span) -> Type {
+        match &sent.answer {
+            Some(Type::Broken) => Type::Broken,
+            Some(kind @ Type::Optional(_)) => kind.clone(),
+            Some(kind) => Type::Optional(Arc::new(kind.clone())),
+            // That nobody hears of it is said already.
+            None if sent.transient => Type::Broken,
+            None => {
+                let name = &sent.name;
+                let help = match &sent.to {
+                    Destination::Own => {
+                        Some(format!("write `on {name}(…) from peer -> int`, and return the answer"))
+                    }
+                    Destination::App(app) => Some(format!(
+                        "write `output {name}(…) for {app} -> int`, the type that is answered there"
+                    )),
+                    Destination::Endpoint => None,
+                };
+                let what = Diagnostic::new(Code::NoAnswer, with, format!("nothing is answered to `{name}`"));
+                self.report.push(help.into_iter().fold(what, Diagnostic::help));
+                Type::Broken
+            }
+        }
+    }
+}
+
+/// What the fabric says of a send, and the names for it; `with` where its answer is asked for.
+#[derive(Clone, Copy)]
+enum Says<'t> {
+    Delivered(Option<&'t (Span, Option<Word>)>),
+    Refused(Option<&'t Word>),
 }
 
 impl Body<'_, '_> {

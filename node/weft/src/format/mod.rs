@@ -60,7 +60,7 @@ impl fmt::Display for FormatError {
 /// # Errors
 /// The source does not fit the grammar, or no layout was found that keeps it.
 pub fn format(source: &str, file: &str) -> Result<String, FormatError> {
-    let before = syntax(source, file)?;
+    syntax(source, file)?;
     let unfaithful = |offset| FormatError::Unfaithful { line: line_of(source, offset) };
     let mut pieces = pieces::Pieces::read(source).ok_or_else(|| unfaithful(0))?;
     pieces.settle_lines();
@@ -69,14 +69,12 @@ pub fn format(source: &str, file: &str) -> Result<String, FormatError> {
     if let Some(offset) = first_difference(source, &formatted) {
         return Err(unfaithful(offset));
     }
-    if syntax(&formatted, file)? != before {
-        return Err(unfaithful(0));
-    }
+    syntax(&formatted, file)?;
     Ok(formatted)
 }
 
-/// What the grammar says of a source that it takes, but for what it does not take yet.
-fn syntax(source: &str, file: &str) -> Result<Vec<Code>, FormatError> {
+/// Whether the grammar takes a source.
+fn syntax(source: &str, file: &str) -> Result<(), FormatError> {
     let mut report = Report::default();
     if source.len() > SOURCE_BYTES_MAX {
         let message = format!("the file has {} bytes; an app has at most {SOURCE_BYTES_MAX}", source.len());
@@ -85,10 +83,7 @@ fn syntax(source: &str, file: &str) -> Result<Vec<Code>, FormatError> {
     }
     parse(source, &mut report);
     let said = report.finish(source, file);
-    if said.iter().any(|one| one.code != Code::NotYet) {
-        return Err(FormatError::Syntax(said));
-    }
-    Ok(said.iter().map(|one| one.code).collect())
+    if said.iter().next().is_some() { Err(FormatError::Syntax(said)) } else { Ok(()) }
 }
 
 /// Where two sources differ in their words or comments, as a byte of the first.

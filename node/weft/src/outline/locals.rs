@@ -70,7 +70,7 @@ fn locals_of(words: Words<'_>, outline: &Outline, number: usize) -> Vec<Local> {
             "by" if head => Some("text".to_owned()),
             "from" | "to" if head => Some("node".to_owned()),
             "because" if head => Some("text".to_owned()),
-            "with" if head => None,
+            "with" if head => answered(outline, declaration.name.as_str()),
             _ => continue,
         };
         let span = words.span(next);
@@ -99,6 +99,12 @@ fn loop_scope(words: Words<'_>, at: usize) -> Span {
         }
     }
     words.span(from).to(words.span(end - 1))
+}
+
+/// The type of what is answered to an app's own send, where its handler says it.
+fn answered(outline: &Outline, output: &str) -> Option<String> {
+    let kind = outline.find(Declares::FromInput, output)?.kind.as_ref()?;
+    Some(format!("{}?", present(kind)))
 }
 
 /// The type of an output's field.

@@ -101,6 +101,15 @@ fn a_word_says_what_it_is() {
 }
 
 #[test]
+fn an_answer_is_of_the_type_of_its_handler_or_none() {
+    let source = "app a\nstate last: text?\non ask(n: int) from peer -> text { return \"\" }\n\
+                  on delivered ask(_) to _ with answer { last = answer }\n";
+    let at = source.rfind("answer }").expect("it stands there");
+    let hover = Outline::new(source).hover(source, at);
+    assert_eq!(hover.map(|hover| hover.code).as_deref(), Some("answer: text?"));
+}
+
+#[test]
 fn a_word_is_declared_somewhere() {
     let outline = Outline::new(SOURCE);
     let check = |mark: &str, nth: usize, inside: usize, expected: &str, which: usize| {

@@ -265,7 +265,8 @@ impl Parser<'_> {
         } else {
             None
         };
-        Ok(Output { transient, name, fields, app })
+        let answer = self.answer()?;
+        Ok(Output { transient, name, fields, app, answer })
     }
 
     /// What is said of something that begins no declaration.
@@ -402,12 +403,11 @@ impl Parser<'_> {
             self.need_word("to")?;
             let to = self.blank()?;
             let kind = if delivered {
-                if self.is_word("with") {
-                    let span = self.advance().span;
-                    self.not_yet(span, "`with`, the answer of a delivered send,");
-                    self.blank()?;
-                }
-                HandlerKind::Delivered { blanks, to }
+                let with = match self.is_word("with") {
+                    true => Some((self.advance().span, self.blank()?)),
+                    false => None,
+                };
+                HandlerKind::Delivered { blanks, to, with }
             } else {
                 self.need_word("because")?;
                 HandlerKind::Refused { blanks, to, because: self.blank()? }

@@ -352,13 +352,6 @@ impl<'a> Parser<'a> {
         self.report.push(Diagnostic::new(Code::TooLarge, self.peek().span, message));
         Err(Broken)
     }
-    /// Reports what the grammar has and this version does not do.
-    pub(crate) fn not_yet(&mut self, span: Span, what: &str) {
-        self.report.push(
-            Diagnostic::new(Code::NotYet, span, format!("{what} is not in this version of Weft"))
-                .note("docs/language.md lists what there is and what is to come"),
-        );
-    }
 }
 
 /// `line_item` as a type's name, `LineItem`.

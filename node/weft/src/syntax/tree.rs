@@ -103,10 +103,25 @@ pub enum Source {
 
 #[derive(Debug)]
 pub enum HandlerKind {
-    On { fields: Vec<Field>, source: Source, answer: Option<TypeTree> },
-    Timer { fields: Vec<Field> },
-    Delivered { blanks: Vec<Option<Word>>, to: Option<Word> },
-    Refused { blanks: Vec<Option<Word>>, to: Option<Word>, because: Option<Word> },
+    On {
+        fields: Vec<Field>,
+        source: Source,
+        answer: Option<TypeTree>,
+    },
+    Timer {
+        fields: Vec<Field>,
+    },
+    /// `with` is where the answer's name stands, which may be `_`.
+    Delivered {
+        blanks: Vec<Option<Word>>,
+        to: Option<Word>,
+        with: Option<(Span, Option<Word>)>,
+    },
+    Refused {
+        blanks: Vec<Option<Word>>,
+        to: Option<Word>,
+        because: Option<Word>,
+    },
 }
 
 #[derive(Debug)]
@@ -116,7 +131,7 @@ pub struct Handler {
     pub body: Block,
 }
 
-/// `output name(fields) for app`
+/// `output name(fields) for app -> T`
 #[derive(Debug)]
 pub struct Output {
     pub transient: bool,
@@ -124,6 +139,7 @@ pub struct Output {
     pub fields: Vec<Field>,
     /// None: to an endpoint, or, where it is transient, to the same app.
     pub app: Option<Word>,
+    pub answer: Option<TypeTree>,
 }
 
 /// `every 5 min { }`

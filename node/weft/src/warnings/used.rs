@@ -31,6 +31,7 @@ impl<'f> Used<'f> {
         }
         for output in &file.outputs {
             used.fields(&output.fields);
+            output.answer.iter().for_each(|answer| used.kind(answer));
         }
         for handler in &file.handlers {
             match &handler.kind {
