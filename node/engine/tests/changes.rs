@@ -296,3 +296,45 @@ fn a_hundred_changes_leave_no_memory_behind() {
     // Numbers have more digits; names of before are kept once.
     assert!(sizes[99].1.abs_diff(sizes[3].1) < 100, "{sizes:?}");
 }
+
+#[test]
+fn what_is_under_way_in_the_old_shape_arrives_through_records_lists_and_enums() {
+    const OLD: &str = "app a
+enum Stage { open, done, gone }
+record Amt { cents: int, note: text, rate: real }
+record Bill { id: int, amt: Amt, more: list of Amt, part: Amt?, stage: Stage }
+on tell(a: Bill) from peer {}";
+    const NEW: &str = "app a
+enum Step was Stage { done, waiting was open, late }
+record Amount was Amt { tip: int = 3, money was cents: int, note: text }
+record Invoice was Bill { step was stage: Step, part: Amount?, amounts was more: list of Amount, one was amt: Amount, id: int }
+state last: Invoice?
+on tell(b was a: Invoice) from peer { last = b }
+view seen = last";
+    let schema = Schema::of(&compiled(OLD));
+    let sender = App::new(Arc::new(compiled(OLD)), ME);
+    let check = |new: &str, stage: &str, expected: Result<Value, &str>| {
+        let (mut app, _) = change(&sender, &schema, new);
+        let amt = |cents: i64| json!({ "cents": cents, "note": "n", "rate": 0.5 });
+        let bill =
+            json!({ "id": 1, "amt": amt(2), "more": [amt(4), amt(5)], "part": amt(6), "stage": stage });
+        let bytes = sender.encoded("tell", "a", json!({ "a": bill }).to_string().as_bytes()).unwrap();
+        let event = Event::From { name: "tell", arguments: &bytes, peer: ME, app: "a" };
+        let taken = app.event(event, &Context { now: 0, entropy: [1; 32], room: 0 });
+        let found = taken.map(|_| view(&app, "seen")).map_err(|why| why.to_string());
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+            (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+            (found, expected) => panic!("{found:?} instead of {expected:?}"),
+        }
+    };
+    let amount = |money: i64| json!({ "tip": 3, "money": money, "note": "n" });
+    let amounts = [amount(4), amount(5)];
+    let seen = |step: &str| json!({ "step": step, "part": amount(6), "amounts": amounts, "one": amount(2), "id": 1 });
+    check(NEW, "open", Ok(seen("waiting")));
+    check(NEW, "gone", Err("field `a.stage`: expected Step"));
+    // As the plan says of them.
+    check(&NEW.replace("tip: int = 3", "tip: int"), "open", Err("`a.amt.tip`: is missing"));
+    check(&NEW.replace("note: text", "note: int"), "open", Err("`a.amt.note`: expected int"));
+    check(&NEW.replace("part: Amount?", "part: Amount"), "done", Ok(seen("done")));
+}

@@ -3,13 +3,15 @@
 //!
 //! Must not know how rows are kept or found: whoever keeps them hands in what was [found](Findings) among them. [`schema`]
 //! is what is kept of a module; `following` gives what comes next the numbers of what was; `operations` is the closed
-//! set of what a change does, [`conversion`] does it to values; `plan` says it all to people.
+//! set of what a change does, [`conversion`] does it to values; `travelling` is what messages of the one shape are in the other;
+//! `plan` says it all to people.
 
 pub mod conversion;
 mod following;
 pub mod operations;
 mod plan;
 pub mod schema;
+mod travelling;
 
 use crate::module::{ListKind, Module};
 use conversion::{Conversion, Tally};
@@ -17,7 +19,7 @@ use operations::Operation;
 pub use plan::{Item, Plan, Verdict};
 use schema::{Constant, Holds, ListShape, Schema};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What turns one shape into the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Change {
     blocked: Vec<Blocked>,
     /// Lists that are to be transient from now on.
     transient: Vec<u32>,
+    /// Outputs that are worth something now or never.
+    passing: BTreeSet<String>,
 }
 
 /// What cannot be done.
@@ -104,12 +108,21 @@ impl Change {
             after.list(list.number).is_none() && now.clone().any(|one| same(&one.name, one.was.as_deref()))
         };
         let transient = before.lists.iter().filter(is_transient).map(|list| list.number).collect();
-        Change { before: before.clone(), after, operations, blocked, transient }
+        let passing = module.outputs.iter().filter(|output| output.transient);
+        let passing = passing.map(|output| output.name.clone()).collect();
+        Change { before: before.clone(), after, operations, blocked, transient, passing }
     }
 
     /// A change that was made before, as the log has it.
     pub fn made(before: Schema, after: Schema, operations: Vec<Operation>) -> Change {
-        Change { before, after, operations, blocked: Vec::new(), transient: Vec::new() }
+        Change {
+            before,
+            after,
+            operations,
+            blocked: Vec::new(),
+            transient: Vec::new(),
+            passing: BTreeSet::new(),
+        }
     }
 
     /// Whether what is kept stays as it is, and so does what is understood of before.

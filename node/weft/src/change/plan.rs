@@ -2,7 +2,8 @@
 
 use super::conversion::{Retype, retype};
 use super::operations::Operation;
-use super::schema::{Constant, Fields, Holds, Kind, Message, MessageKind, Schema};
+use super::schema::{Constant, Holds, Kind, Message, MessageKind, Schema};
+use super::travelling::{Misfit, Newer, Reading, Unread};
 use super::{Change, Findings};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -402,28 +403,33 @@ impl Teller<'_> {
         ))
     }
 
-    /// Messages that wait in their old shape.
+    /// Messages that wait in their old shape here, or in the new one where they are sent to.
     fn messages(&self) -> Vec<Item> {
         let (before, after) = (&self.change.before, &self.change.after);
+        let mut taking = Reading::new(before, after, Newer::Reader);
+        let mut sending = Reading::new(after, before, Newer::Writer);
         let mut items = Vec::new();
-        for old in before.messages.iter().filter(|message| message.kind == MessageKind::Input) {
+        for old in &before.messages {
             let same = |message: &&Message| message.kind == old.kind && message.name == old.name;
-            let mut item = plain("message", old.name.clone(), String::new());
-            match after.messages.iter().find(same) {
-                None => {
-                    item.what = "it is taken no more".into();
+            let new = after.messages.iter().find(same);
+            match (old.kind, new) {
+                (MessageKind::Input, None) => {
+                    let mut item = plain("message", old.name.clone(), "it is taken no more".into());
                     item.why = "what is under way for it waits, and so does what was sent after it".into();
                     item.help = "keep it as long as somebody may send it".into();
+                    items.push(item);
                 }
-                Some(new) => {
-                    let Some(field) = missing(&old.fields, &new.fields) else { continue };
-                    item.what = format!("it needs `{field}`");
-                    item.why =
-                        "what is under way without it waits, and so does what was sent after it".into();
-                    item.help = format!("give `{field}` a default");
+                (MessageKind::Input, Some(new)) => {
+                    let unread = taking.fields(None, &old.fields, &new.fields);
+                    items.extend(unread.into_iter().map(|unread| taken(&old.name, unread)));
                 }
+                (MessageKind::Output, Some(new)) => {
+                    let is_transient = self.change.passing.contains(&new.name);
+                    let unread = sending.fields(None, &new.fields, &old.fields);
+                    items.extend(unread.into_iter().map(|unread| sent(&old.name, unread, is_transient)));
+                }
+                (MessageKind::Output, None) | (MessageKind::Timer, _) => {}
             }
-            items.push(item);
         }
         items
     }
@@ -452,11 +458,69 @@ impl Teller<'_> {
     }
 }
 
-/// A new field without a default.
-fn missing<'f>(old: &Fields, new: &'f Fields) -> Option<&'f str> {
-    let needed =
-        |field: &&super::schema::FieldShape| field.default.is_none() && old.get(field.number).is_none();
-    new.fields.iter().find(needed).map(|field| field.name.as_str())
+/// What was sent in the old shape, and is not read in the new one.
+fn taken(message: &str, unread: Unread) -> Item {
+    let path = unread.path;
+    let (what, waiting, help) = match unread.why {
+        Misfit::Needed { named } => {
+            (format!("it needs `{path}`"), "without it".to_owned(), format!("give `{named}` a default"))
+        }
+        Misfit::Unknown { .. } => (
+            format!("it has no `{path}`"),
+            "with it".into(),
+            "if it only has another name, say so with `was`".into(),
+        ),
+        Misfit::Case { named, case, .. } => (
+            format!("its `{path}` is never .{case} any more"),
+            "with it".into(),
+            format!(
+                "keep `{named}` as long as somebody may send it; if it only has another name, say so with `was`"
+            ),
+        ),
+        Misfit::None { kind } => (
+            format!("its `{path}` may be none no more"),
+            "with none".into(),
+            format!("let it be `{kind}?` as long as somebody may send none"),
+        ),
+        Misfit::Type { from, to } => (
+            format!("its `{path}` was {from} and is {to}"),
+            format!("as {from}"),
+            "add it under another name, with a default".into(),
+        ),
+    };
+    let mut item = plain("message", message.to_owned(), what);
+    item.why = format!("what is under way {waiting} waits, and so does what was sent after it");
+    item.help = help;
+    item
+}
+
+/// What is sent in the new shape, and is not read in the old one.
+fn sent(message: &str, unread: Unread, is_transient: bool) -> Item {
+    let path = unread.path;
+    let before =
+        |other: Option<String>| other.map_or_else(String::new, |other| format!(", which was {other}"));
+    let (what, place) = match unread.why {
+        Misfit::Needed { .. } => {
+            (format!("it is sent without `{path}`"), "that has no default for it".to_owned())
+        }
+        Misfit::Unknown { other } => {
+            let before = before(other.map(|other| format!("`{other}`")));
+            (format!("it is sent with `{path}`{before}"), "that has no such field".into())
+        }
+        Misfit::Case { case, other, .. } => {
+            let before = before(other.map(|other| format!(".{other}")));
+            (format!("its `{path}` may be .{case}{before}"), "that has no such case".into())
+        }
+        Misfit::None { .. } => (format!("its `{path}` may be none"), "where it is never none".into()),
+        Misfit::Type { from, to } => {
+            (format!("its `{path}` was {to} and is {from}"), format!("where it is still {to}"))
+        }
+    };
+    let mut item = plain("message", message.to_owned(), what);
+    let does = if is_transient { "passes it over" } else { "lets it wait, and what is sent after it," };
+    item.why = format!("a node {place} {does} until it has a newer version, too");
+    item.help = "change the nodes that take it first".into();
+    item
 }
 
 fn plain(change: &'static str, name: String, what: String) -> Item {
