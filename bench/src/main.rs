@@ -48,9 +48,9 @@ enum Extent {
 enum Suite {
     /// The language and its engine.
     Language,
-    /// What `language` starts for itself: memory of rows, in a process of its own.
+    /// What `language` starts for itself: a process that counts what it alone takes.
     #[value(hide = true)]
-    Rows,
+    Alone,
 }
 
 /// Why there is no figure.
@@ -107,8 +107,8 @@ fn main() -> ExitCode {
 /// Whether every figure was measured.
 fn run(arguments: &Arguments) -> Result<bool, BenchError> {
     let mut output = io::stdout();
-    if let Suite::Rows = arguments.suite {
-        language::rows::report_own_memory(&arguments.names, &mut output)?;
+    if let Suite::Alone = arguments.suite {
+        language::count_alone(&arguments.names, &mut output)?;
         return Ok(true);
     }
     let provenance = machine::provenance()?;

@@ -78,7 +78,7 @@ mod tests {
         let (app, library) = (folder.path().join("a.weft"), folder.path().join("b.weft"));
         std::fs::write(&app, "app a\nuse \"b.weft\" as b\nview v = b.f(1)\n").unwrap();
         std::fs::write(&library, "library b\nfn f(n: int) = n\n").unwrap();
-        let sources = crate::compile(&[app.clone()]).unwrap();
+        let sources = crate::compile(std::slice::from_ref(&app)).unwrap();
         let kept = weft::Sources::from_text(&sources[0].text);
         assert_eq!(kept.libraries["b.weft"], "library b\nfn f(n: int) = n\n");
         let wrong = crate::compile(&[library]).unwrap_err().to_string();

@@ -1,8 +1,9 @@
 //! Suite `language`: the engine in this process, beside CPython and SQLite.
 
 mod bank;
+mod changes;
 mod compilation;
-pub mod rows;
+mod rows;
 mod search;
 mod sqlite;
 mod transfers;
@@ -14,6 +15,7 @@ use crate::{BenchError, Extent};
 use engine::{App, Context, Event};
 use sealing::NodeId;
 use serde_json::{Map, Value};
+use std::io::Write;
 use std::sync::Arc;
 
 /// Of this size, in short runs of another one.
@@ -72,6 +74,8 @@ const FIGURES: &[(Declared, Measure)] = &[
     (views::RICHEST_10, views::measure),
     (compilation::COMPILE_1000, compilation::measure),
     (rows::ROW_BYTES, rows::measure),
+    (changes::MODULE_CHANGE, changes::measure),
+    (changes::MODULE_GROWTH, changes::measure_growth),
 ];
 
 /// Measures the named figures, or all, in the order of the table. One that fails is shown as failed, and the rest go on.
@@ -87,6 +91,18 @@ pub fn run(names: &[String], extent: Extent, show: Show<'_>) -> Result<(), Bench
         }
     }
     Ok(())
+}
+
+/// What a process does that this one starts to count bytes: what, and of which size. It writes the bytes.
+pub fn count_alone(arguments: &[String], output: &mut impl Write) -> Result<(), BenchError> {
+    let wrong = || BenchError::Process(format!("{arguments:?} is not what to count and a size"));
+    let [what, size] = arguments else { return Err(wrong()) };
+    let size: usize = size.parse().map_err(|_| wrong())?;
+    let bytes = match what.as_str() {
+        changes::ALONE => changes::bytes_left(size)?,
+        keys => rows::bytes_of_rows(keys, size)?,
+    };
+    Ok(writeln!(output, "{bytes}")?)
 }
 
 /// An app of a source, with nothing in its lists.

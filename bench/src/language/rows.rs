@@ -9,7 +9,6 @@ use crate::pairs::Contender;
 use crate::{BenchError, Extent};
 use engine::App;
 use serde_json::json;
-use std::io::Write;
 use std::process::Command;
 
 const SOURCE: &str = "app rows
@@ -70,27 +69,28 @@ impl Contender for Rows {
     }
 
     fn trial(&mut self, _: usize) -> Result<f64, BenchError> {
-        let failed = |why: String| BenchError::Process(format!("the process that loads rows {why}"));
-        let own = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-        let output = Command::new(own).args(["rows", self.keys, &self.rows.to_string()]).output();
-        let output = output.map_err(|error| failed(error.to_string()))?;
-        if !output.status.success() {
-            return Err(failed(format!("failed: {}", String::from_utf8_lossy(&output.stderr).trim())));
-        }
-        let said = String::from_utf8_lossy(&output.stdout);
-        let bytes: f64 = said.trim().parse().map_err(|_| failed(format!("said `{said}`")))?;
-        Ok(bytes / self.rows as f64)
+        Ok(alone(self.keys, self.rows)? / self.rows as f64)
     }
 }
 
-/// What that process does: kind of keys, number of rows.
-pub fn report_own_memory(arguments: &[String], output: &mut impl Write) -> Result<(), BenchError> {
-    let [keys, rows] = arguments else { return Err(BenchError::Process("rows: KEYS ROWS".into())) };
-    let rows: usize =
-        rows.parse().map_err(|_| BenchError::Process(format!("rows: `{rows}` is no number")))?;
+/// What a process that does this and nothing else counts.
+pub fn alone(what: &str, size: usize) -> Result<f64, BenchError> {
+    let failed = |why: String| BenchError::Process(format!("the process of `{what}` {why}"));
+    let own = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let output = Command::new(own).args(["alone", what, &size.to_string()]).output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(format!("failed: {}", String::from_utf8_lossy(&output.stderr).trim())));
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.trim().parse().map_err(|_| failed(format!("said `{said}`")))
+}
+
+/// Bytes that rows with such keys take.
+pub fn bytes_of_rows(keys: &str, rows: usize) -> Result<u64, BenchError> {
     let (kind, refilled) = match keys.strip_suffix("_refilled") {
         Some(kind) => (kind, true),
-        None => (keys.as_str(), false),
+        None => (keys, false),
     };
     let mut keys = Keys { dense: kind == "dense", given: 0, random: Random::new(4) };
     // What code, buffers and the allocator take by themselves is there before the first counted row.
@@ -113,7 +113,7 @@ pub fn report_own_memory(arguments: &[String], output: &mut impl Write) -> Resul
     let own = there.capacity() * size_of::<i64>();
     let after = resident_bytes()?;
     check(&app, &there)?;
-    Ok(writeln!(output, "{}", after.saturating_sub(before).saturating_sub(own as u64))?)
+    Ok(after.saturating_sub(before).saturating_sub(own as u64))
 }
 
 /// Keys that were not given before.
