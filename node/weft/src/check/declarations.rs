@@ -90,7 +90,9 @@ impl Checker<'_> {
     /// Depths and defaults of records, those first that others hold; a record that holds itself is reported.
     fn order_records(&mut self, records: &[(u32, &tree::Record)]) {
         let mut waiting: Vec<(u32, &tree::Record)> = records.to_vec();
-        let mut known = vec![false; self.module.records.len()];
+        // Those of libraries are: their files were checked before.
+        let mut known = vec![true; self.module.records.len()];
+        records.iter().for_each(|(number, _)| known[*number as usize] = false);
         // Each round takes all whose inner ones are known: what is left after so many is too deep, or a circle.
         for round in 0.. {
             let mut later = Vec::new();
@@ -104,12 +106,7 @@ impl Checker<'_> {
                     if depth >= TYPE_DEPTH_MAX {
                         self.too_deep(one.name.span);
                     }
-                    let defaults = self.defaults(&one.fields, &fields);
-                    for (field, default) in
-                        self.module.records[number as usize].fields.iter_mut().zip(defaults)
-                    {
-                        field.default = default;
-                    }
+                    self.give_defaults(number, one);
                 } else {
                     later.push((number, one));
                 }
@@ -153,6 +150,18 @@ impl Checker<'_> {
                     field.kind = Type::Broken;
                 }
             });
+        }
+        for (number, one) in left {
+            self.give_defaults(*number, one);
+        }
+    }
+
+    /// Gives a record's fields their defaults; the records that they hold must be known.
+    fn give_defaults(&mut self, number: u32, tree: &tree::Record) {
+        let fields = self.module.records[number as usize].fields.clone();
+        let defaults = self.defaults(&tree.fields, &fields);
+        for (field, default) in self.module.records[number as usize].fields.iter_mut().zip(defaults) {
+            field.default = default;
         }
     }
 
