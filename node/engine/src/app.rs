@@ -13,7 +13,7 @@ use crate::event::{
 };
 use crate::json::{self, Unread};
 use crate::keyed::{Key, Range};
-use crate::machine::{Machine, Sent};
+use crate::machine::{Machine, Room, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
 use crate::table::{Keyed, ROWS_MAX, Slot};
 use crate::undo::{Before, Change};
@@ -27,8 +27,10 @@ use weft::{Value, module};
 #[derive(Debug, Clone)]
 pub struct App {
     module: Arc<Module>,
-    me: NodeId,
+    me: Arc<[u8; 32]>,
     state: State,
+    /// Where its code runs.
+    room: Room,
     /// When each `every` fires next; none before [`App::resume`].
     ticks: Vec<Option<i64>>,
 }
@@ -37,7 +39,7 @@ pub struct App {
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     module: Arc<Module>,
-    me: NodeId,
+    me: Arc<[u8; 32]>,
     state: State,
 }
 
@@ -56,7 +58,7 @@ impl App {
     pub fn new(module: Arc<Module>, me: NodeId) -> App {
         let state = State::new(&module);
         let ticks = vec![None; module.everies.len()];
-        App { module, me, state, ticks }
+        App { module, me: Arc::new(me.0), state, room: Room::default(), ticks }
     }
 
     /// Gives a setting its value, a JSON text.
@@ -123,7 +125,7 @@ impl App {
 
     /// The state as it is now.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { module: Arc::clone(&self.module), me: self.me, state: self.state.clone() }
+        Snapshot { module: Arc::clone(&self.module), me: Arc::clone(&self.me), state: self.state.clone() }
     }
 
     /// Takes one delta from the log.
@@ -214,9 +216,10 @@ impl App {
 
     /// Runs code and says what that comes to. What was changed before it runs is part of the event.
     fn run(&mut self, work: Work<'_>, module: &Module, context: &Context) -> Result<Applied, EventError> {
-        let mut machine = Machine::new(module, self.state.take(), self.me.0, context);
+        let machine = Machine::new(module, &mut self.state, &self.me, context);
+        let mut machine = machine.within(std::mem::take(&mut self.room));
         let outcome = applied(&mut machine, work, context);
-        self.state = machine.state;
+        self.room = machine.leave_room();
         match outcome {
             Ok(_) => self.state.commit(),
             Err(_) => self.state.roll_back(),
@@ -334,8 +337,8 @@ impl Snapshot {
         if door.takes_caller {
             arguments.push(Value::Text(by.into()));
         }
-        let mut machine =
-            Machine::new(module, self.state.clone(), self.me.0, &Context { now, entropy: [0; 32], room: 0 });
+        let (mut state, context) = (self.state.clone(), Context { now, entropy: [0; 32], room: 0 });
+        let mut machine = Machine::new(module, &mut state, &self.me, &context);
         machine.budget = budget;
         let value = machine.run(door.function, arguments).map_err(view_refusal)?;
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
@@ -496,7 +499,7 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
     };
     let answer_bytes = answer.as_ref().map_or(0, String::len);
     let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
-    let (deltas, transient) = deltas(&mut machine.state, module, &mut left)?;
+    let (deltas, transient) = deltas(machine.state, module, &mut left)?;
     let mut applied = Applied { answer, carried, deltas, transient, ..Applied::default() };
     for sent in std::mem::take(&mut machine.sends) {
         let bytes = match send(&sent, module)? {
@@ -537,7 +540,13 @@ fn encoded_row(
     // Words take a byte or a few, mostly.
     let mut row = Vec::with_capacity(4 * kinds.len());
     for (field, kind) in kinds.iter().enumerate() {
-        codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, &mut row)?;
+        match keyed.plain_word(slot, field as u16) {
+            Some(word) if row.len() <= limit => codec::put_word(word, &mut row),
+            _ => codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, &mut row)?,
+        }
+    }
+    if row.len() > limit {
+        return Err(codec::Unwritable);
     }
     Ok(row)
 }
@@ -624,6 +633,9 @@ fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
 /// Whether two values are the same, as far as the bytes of an event reach: a value that shares its parts can be far
 /// larger than its memory.
 fn is_same(left: &Value, right: &Value) -> bool {
+    if let (Value::Word(left), Value::Word(right)) = (left, right) {
+        return left == right;
+    }
     left.compare(right, &mut (EVENT_BYTES_MAX as u64)) == Some(Ordering::Equal)
 }
 

@@ -21,14 +21,14 @@ pub(crate) const KEY_BYTES_MAX: usize = 4 << 10;
 /// Operations of making or removing an entry of an index, beside its bytes: a tree is searched and a part of it moved.
 pub(crate) const ENTRY_OPERATIONS: u64 = 8;
 /// Bytes of two keys that are compared in one operation.
-const COMPARED_BYTES: u64 = 64;
+pub(crate) const COMPARED_BYTES: usize = 64;
 /// Sends of one event: bounds what one event adds to the outbox.
 pub(crate) const SENDS_MAX: usize = 4_096;
 
 /// Operations that finding so many bytes among so many keys costs beside its own one.
 pub(crate) fn search_operations(bytes: usize, keys: usize) -> u64 {
     let rounds = u64::from(usize::BITS - keys.leading_zeros());
-    bytes as u64 / COMPARED_BYTES * rounds
+    (bytes / COMPARED_BYTES) as u64 * rounds
 }
 
 /// Bytes of a value in a record or a list; what it shares with others is not counted.

@@ -187,7 +187,7 @@ fn escaped_size(bytes: &[u8]) -> usize {
 }
 
 /// Whether two rows of one key have the same entry in an index of these fields.
-pub(crate) fn same_fields(before: Option<&Row>, after: Option<&Row>, fields: &[u16]) -> bool {
+pub(crate) fn same_fields(before: Option<&[Value]>, after: Option<&[Value]>, fields: &[u16]) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return false };
     fields.iter().all(|field| before[*field as usize] == after[*field as usize])
 }

@@ -31,7 +31,7 @@ use weft::module::Module;
 /// What runs, and what it changed and sent so far.
 pub(crate) struct Machine<'m> {
     pub(crate) module: &'m Module,
-    pub(crate) state: State,
+    pub(crate) state: &'m mut State,
     pub(crate) budget: Budget,
     pub(crate) sends: Vec<Sent>,
     pub(crate) me: Arc<[u8; 32]>,
@@ -42,6 +42,23 @@ pub(crate) struct Machine<'m> {
     cursors: Vec<Cursor>,
     running: Frame,
     callers: Vec<Frame>,
+}
+
+/// Registers that are kept from one event to the next, and as many cursors: of most functions all.
+const KEPT_MAX: usize = 1 << 10;
+
+/// What a machine ran in, empty: the next one need not make it again.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    registers: Vec<Value>,
+    cursors: Vec<Cursor>,
+    callers: Vec<Frame>,
+}
+
+impl Clone for Room {
+    fn clone(&self) -> Room {
+        Room::default()
+    }
 }
 
 /// A send, its arguments still values.
@@ -75,13 +92,18 @@ struct Frame {
 }
 
 impl<'m> Machine<'m> {
-    pub(crate) fn new(module: &'m Module, state: State, me: [u8; 32], world: &Context) -> Machine<'m> {
+    pub(crate) fn new(
+        module: &'m Module,
+        state: &'m mut State,
+        me: &Arc<[u8; 32]>,
+        world: &Context,
+    ) -> Machine<'m> {
         Machine {
             module,
             state,
             budget: Budget::new(),
             sends: Vec::new(),
-            me: Arc::new(me),
+            me: Arc::clone(me),
             now: world.now,
             chance: Chance::new(world.entropy),
             registers: Vec::new(),
@@ -91,8 +113,28 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// The machine in the room of one before it.
+    pub(crate) fn within(self, Room { registers, cursors, callers }: Room) -> Machine<'m> {
+        Machine { registers, cursors, callers, ..self }
+    }
+
+    /// Leaves its room to the next one.
+    pub(crate) fn leave_room(self) -> Room {
+        let Machine { mut registers, mut cursors, mut callers, .. } = self;
+        registers.clear();
+        registers.shrink_to(KEPT_MAX);
+        cursors.clear();
+        cursors.shrink_to(KEPT_MAX);
+        callers.clear();
+        Room { registers, cursors, callers }
+    }
+
     /// Runs a function to its end and returns what it gives.
-    pub(crate) fn run(&mut self, function: u32, arguments: Vec<Value>) -> Result<Value, Fault> {
+    pub(crate) fn run(
+        &mut self,
+        function: u32,
+        arguments: impl IntoIterator<Item = Value>,
+    ) -> Result<Value, Fault> {
         self.begin(function, arguments)?;
         match self.resume()? {
             Stopped::Ended(value) => Ok(value),
@@ -101,7 +143,11 @@ impl<'m> Machine<'m> {
     }
 
     /// Enters a function; [`Machine::resume`] runs it.
-    pub(crate) fn begin(&mut self, function: u32, arguments: Vec<Value>) -> Result<(), Fault> {
+    pub(crate) fn begin(
+        &mut self,
+        function: u32,
+        arguments: impl IntoIterator<Item = Value>,
+    ) -> Result<(), Fault> {
         self.enter(function, 0)?;
         for (register, argument) in self.registers.iter_mut().zip(arguments) {
             *register = argument;
@@ -171,6 +217,28 @@ impl<'m> Machine<'m> {
                 }
                 Operation::FieldOf { out, cursor, list, field } => self.field_of(out, cursor, list, field)?,
                 Operation::FieldThere { out, list, key, field } => self.field_there(out, list, key, field)?,
+                Operation::SetField { list, key, field, value } => self.set_field(list, key, field, value)?,
+                Operation::MakeKey { out, list, first, count: 1 } if self.is_key(list, first) => {
+                    let word = self.word(first)?;
+                    self.budget.bytes(size_of::<i64>())?;
+                    self.set_word(out, word);
+                }
+                Operation::KeyNow { out, list, key } => {
+                    let there = self.has_row(list, key)?;
+                    match self.get(key) {
+                        _ if !there => self.set(out, Value::None),
+                        Value::Word(word) => self.set_word(out, *word),
+                        value => self.set(out, value.clone()),
+                    }
+                }
+                Operation::AddFields { list, first, count, out } => {
+                    self.add_fields(list, first, count, out)?;
+                }
+                Operation::NextId { out, list } => {
+                    let number = self.next_id(list)?;
+                    self.set_word(out, number);
+                }
+                Operation::Now { out } => self.set_word(out, self.now),
                 Operation::Next { cursor, out, done } => {
                     if !self.next(cursor, out)? {
                         at = done as usize;
@@ -302,7 +370,6 @@ impl<'m> Machine<'m> {
                 let value = self.module.constants[constant as usize].clone();
                 self.set(out, value);
             }
-            Operation::Now { out } => self.set(out, Value::Word(self.now)),
             Operation::Me { out } => {
                 let me = Value::Node(Arc::clone(&self.me));
                 self.set(out, me);
@@ -345,7 +412,7 @@ impl<'m> Machine<'m> {
             return Ok(true);
         }
         loop {
-            let step = place.step(&self.state);
+            let step = place.step(self.state);
             self.budget.operations(place.search_operations())?;
             match step {
                 Step::Value(value) => {

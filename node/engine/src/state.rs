@@ -110,14 +110,6 @@ impl State {
         State { lists, timers: Timers::default(), settings, scratch, undo: Undo::default() }
     }
 
-    /// Takes it all; what is left in its place has no lists.
-    pub(crate) fn take(&mut self) -> State {
-        let settings = Arc::clone(&self.settings);
-        let (lists, scratch) = (Vec::new(), Vec::new());
-        let nothing = State { lists, timers: Timers::default(), settings, scratch, undo: Undo::default() };
-        std::mem::replace(self, nothing)
-    }
-
     /// Ends an event: what it changed stays.
     pub(crate) fn commit(&mut self) {
         self.undo.clear();
@@ -177,11 +169,21 @@ impl State {
         }
     }
 
+    /// Adds a row of a key that none has.
+    pub(crate) fn add(&mut self, list: u32, key: Key, row: &[Value]) -> Result<(), Fault> {
+        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        if keyed.len() >= ROWS_MAX {
+            return Err(full());
+        }
+        keyed.add(&key, row);
+        self.log(list, key, Before::Row(None))
+    }
+
     /// Puts a row where its key says.
     pub(crate) fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         if keyed.len() >= ROWS_MAX && keyed.find(&key).is_none() {
-            return Err(Fault::Budget { unit: "rows of a list", limit: ROWS_MAX as u64 });
+            return Err(full());
         }
         let before = keyed.put(&key, row);
         self.log(list, key, Before::Row(before))
@@ -206,6 +208,26 @@ impl State {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let before = keyed.set(slot, field, value);
         self.log(list, key, Before::Field(field, before))
+    }
+
+    /// Gives a field of a plain word that no index has another value; `false`, and nothing done, if it is another field.
+    #[inline]
+    pub(crate) fn set_plain(
+        &mut self,
+        list: u32,
+        (key, slot): (i64, Slot),
+        field: u16,
+        word: i64,
+    ) -> Result<bool, Fault> {
+        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        // Looked at first: what stays the same copies no page.
+        if keyed.plain_word(slot, field) == Some(word) {
+            return Ok(true);
+        }
+        let Some(place) = keyed.plain_place(slot, field) else { return Ok(false) };
+        let before = Value::Word(std::mem::replace(place, word));
+        self.log(list, Key::Word(key), Before::Field(field, before))?;
+        Ok(true)
     }
 
     /// Gives a variable another value.
@@ -265,6 +287,10 @@ impl State {
             _ => None,
         }
     }
+}
+
+fn full() -> Fault {
+    Fault::Budget { unit: "rows of a list", limit: ROWS_MAX as u64 }
 }
 
 /// The state without what an event has changed in it.

@@ -188,7 +188,8 @@ impl<'m> World<'m> {
         let module = Arc::clone(self.module);
         let own = &self.nodes[0];
         let context = Context { now: self.now, entropy: [0; 32], room: 0 };
-        let mut machine = Machine::new(&module, own.app.state().clone(), own.id.0, &context);
+        let mut state = own.app.state().clone();
+        let mut machine = Machine::new(&module, &mut state, &Arc::new(own.id.0), &context);
         machine.begin(test.function, Vec::new())?;
         loop {
             match machine.resume()? {
@@ -262,7 +263,7 @@ impl<'m> World<'m> {
             }
         }
         let node = &self.nodes[visited];
-        let before = std::mem::replace(&mut machine.state, node.app.state().clone());
+        let before = std::mem::replace(machine.state, node.app.state().clone());
         machine.state.keep_local_lists_of(before);
         machine.me = Arc::new(node.id.0);
         machine.now = self.now;

@@ -9,6 +9,7 @@ use crate::budget::{Budget, KEY_BYTES_MAX};
 use crate::codec;
 use crate::json;
 use crate::keyed::{Key, Layout, Range, is_plain_word};
+use crate::machine::Room;
 use crate::state::{List, State, Timers, read_timer_key, timer_key};
 use crate::table::{Keyed, Source, Unchangeable};
 use sealing::NodeId;
@@ -61,12 +62,12 @@ impl App {
         state.timers = changed_timers(&self.state.timers, &module, &mut findings);
         state.settings = self.changed_settings(&module, &state);
         let ticks = vec![None; module.everies.len()];
-        (App { module, me: self.me, state, ticks }, findings)
+        (App { module, me: Arc::clone(&self.me), state, room: Room::default(), ticks }, findings)
     }
 
     /// The same app on another node.
     pub fn of(self, me: NodeId) -> App {
-        App { me, ..self }
+        App { me: Arc::new(me.0), ..self }
     }
 
     /// The bytes of a variable's row, by its place in the module; none if it is no variable or has more than so many.
@@ -101,7 +102,8 @@ impl Snapshot {
     /// What [`App::change`] would make of this state.
     pub fn change(&self, change: &Change, module: Arc<Module>) -> (Snapshot, Findings) {
         let ticks = Vec::new();
-        let app = App { module: Arc::clone(&self.module), me: self.me, state: self.state.clone(), ticks };
+        let (before, me) = (Arc::clone(&self.module), Arc::clone(&self.me));
+        let app = App { module: before, me, state: self.state.clone(), room: Room::default(), ticks };
         let (app, findings) = app.change(change, module);
         (app.snapshot(), findings)
     }

@@ -1,7 +1,7 @@
 //! Keys and index entries: how long they may be, and what making and finding them costs.
 
 use super::Machine;
-use crate::budget::{ENTRY_OPERATIONS, Fault, KEY_BYTES_MAX, VALUE_BYTES, search_operations};
+use crate::budget::{COMPARED_BYTES, ENTRY_OPERATIONS, Fault, KEY_BYTES_MAX, VALUE_BYTES, search_operations};
 use crate::codec;
 use crate::keyed::{Key, Row, key_size, same_fields};
 use crate::table::Keyed;
@@ -24,6 +24,13 @@ impl Machine<'_> {
         let key = layout.key_of(row);
         self.budget.bytes(size)?;
         Ok(key)
+    }
+
+    /// Whether a word in a register is a key of a list as it stands.
+    #[inline]
+    pub(super) fn is_key(&self, list: u32, register: Register) -> bool {
+        matches!(self.get(register), Value::Word(_))
+            && self.state.keyed(list).is_some_and(|keyed| keyed.layout().by_word)
     }
 
     /// A key from the values of its fields.
@@ -83,6 +90,9 @@ impl Machine<'_> {
 
     /// Charges finding the place of so many bytes among the rows of a list.
     pub(super) fn charge_search(&mut self, list: u32, bytes: usize, times: u64) -> Result<(), Fault> {
+        if bytes < COMPARED_BYTES {
+            return Ok(());
+        }
         let count = self.state.keyed(list).map_or(0, Keyed::len);
         self.budget.operations(search_operations(bytes, count).saturating_mul(times))
     }
@@ -92,8 +102,8 @@ impl Machine<'_> {
         &mut self,
         list: u32,
         key: &Key,
-        before: Option<&Row>,
-        after: Option<&Row>,
+        before: Option<&[Value]>,
+        after: Option<&[Value]>,
     ) -> Result<(), Fault> {
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let layout = keyed.layout();
@@ -101,7 +111,7 @@ impl Machine<'_> {
             if same_fields(before, after, fields) {
                 continue;
             }
-            let size = |row: &Row| layout.fields_size(row, fields) + key.len();
+            let size = |row: &[Value]| layout.fields_size(row, fields) + key.len();
             if after.is_some_and(|after| size(after) > KEY_BYTES_MAX) {
                 return Err(long_entry(self.module.list(list), fields, self.module));
             }
@@ -142,7 +152,7 @@ impl Machine<'_> {
     }
 }
 
-fn long_key(list: &module::List) -> Fault {
+pub(super) fn long_key(list: &module::List) -> Fault {
     Fault::Refused(format!("a key of `{}` is longer than {KEY_BYTES_MAX} bytes", list.name))
 }
 

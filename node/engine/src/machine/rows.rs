@@ -1,8 +1,9 @@
 //! Operations on state: rows, variables, numbers.
 
 use super::Machine;
+use super::keys::long_key;
 use crate::arguments;
-use crate::budget::{Fault, TIMER_BYTES_MAX, VALUE_BYTES};
+use crate::budget::{Fault, KEY_BYTES_MAX, TIMER_BYTES_MAX, VALUE_BYTES};
 use crate::keyed::{Key, Range, Row};
 use crate::state::{List, TIMERS_MAX, TimerKey, timer_key};
 use std::sync::Arc;
@@ -31,10 +32,6 @@ impl Machine<'_> {
                 let row = self.row_there(list, key)?;
                 self.set(out, Value::Record(row));
             }
-            Operation::KeyNow { out, list, key } => {
-                let key = self.find(list, key)?;
-                self.set(out, key.map_or(Value::None, Key::into_value));
-            }
             Operation::KeyThere { out, list, key } => {
                 let key = self.find(list, key)?.ok_or_else(|| self.no_such_row(list))?;
                 self.set(out, key.into_value());
@@ -54,7 +51,6 @@ impl Machine<'_> {
                 self.set(out, key.clone().into_value());
                 self.put(list, key, &row)?;
             }
-            Operation::AddFields { list, first, count, out } => self.add_fields(list, first, count, out)?,
             Operation::PutRow { list, row, out } => {
                 let row = Arc::clone(self.record(row)?);
                 let key = self.key_of(list, &row)?;
@@ -62,7 +58,6 @@ impl Machine<'_> {
                 self.put(list, key, &row)?;
             }
             Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
-            Operation::SetField { list, key, field, value } => self.set_field(list, key, field, value)?,
             Operation::Clear { list } => {
                 if let Some(keyed) = self.state.keyed_mut(list) {
                     keyed.clear();
@@ -132,10 +127,6 @@ impl Machine<'_> {
                 self.budget.bytes(id.len())?;
                 self.set(out, Value::Text(id.into()));
             }
-            Operation::NextId { out, list } => {
-                let number = self.next_id(list)?;
-                self.set(out, Value::Word(number));
-            }
             _ => return Err(Fault::unproven("an operation on state")),
         }
         Ok(())
@@ -164,7 +155,7 @@ impl Machine<'_> {
         self.charge_fields(list)?;
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
-        self.charge_entries(list, &key, before.as_ref(), Some(row))?;
+        self.charge_entries(list, &key, before.as_deref(), Some(row))?;
         self.state.put(list, key, row)
     }
 
@@ -188,6 +179,10 @@ impl Machine<'_> {
         }
         let keyed = self.keyed(list)?;
         let Some(slot) = keyed.find(&key) else { return Err(self.no_such_row(list)) };
+        if let Some(word) = keyed.plain_word(slot, field) {
+            self.set_word(out, word);
+            return Ok(());
+        }
         let value = keyed.value(slot, field);
         self.set(out, value);
         Ok(())
@@ -219,20 +214,56 @@ impl Machine<'_> {
     }
 
     /// Adds a row whose fields stand in registers; gives its key.
-    fn add_fields(&mut self, list: u32, first: Register, count: u16, out: Register) -> Result<(), Fault> {
+    pub(super) fn add_fields(
+        &mut self,
+        list: u32,
+        first: Register,
+        count: u16,
+        out: Register,
+    ) -> Result<(), Fault> {
         self.budget.bytes(count as usize * size_of::<Value>())?;
-        let row: Row = self.several(first, count).into();
-        let key = self.key_of(list, &row)?;
+        let from = self.running.base + first as usize;
+        let fields = from..from + count as usize;
+        let layout = self.keyed(list)?.layout();
+        let size = layout.fields_size(&self.registers[fields.clone()], &layout.keys);
+        if size > KEY_BYTES_MAX {
+            return Err(long_key(self.module.list(list)));
+        }
+        let key = layout.key_of(&self.registers[fields.clone()]);
+        self.budget.bytes(size)?;
         self.charge_search(list, key.len(), 1)?;
         if self.keyed(list)?.find(&key).is_some() {
             let name = &self.module.list(list).name;
             return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
         }
-        self.set(out, key.clone().into_value());
-        self.put(list, key, &row)
+        self.budget.bytes(key.len())?;
+        // What was there, what comes there, and that it was touched.
+        self.charge_search(list, key.len(), 3)?;
+        self.charge_fields(list)?;
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        if !keyed.layout().indexes.is_empty() {
+            let row = self.registers[fields.clone()].to_vec();
+            self.charge_entries(list, &key, None, Some(&row))?;
+        }
+        self.state.add(list, key.clone(), &self.registers[fields])?;
+        self.set(out, key.into_value());
+        Ok(())
     }
 
-    fn set_field(&mut self, list: u32, key: Register, field: u16, value: Register) -> Result<(), Fault> {
+    pub(super) fn set_field(
+        &mut self,
+        list: u32,
+        key: Register,
+        field: u16,
+        value: Register,
+    ) -> Result<(), Fault> {
+        if let (Value::Word(key), Value::Word(word)) = (self.get(key), self.get(value)) {
+            let (key, word) = (*key, *word);
+            let slot = self.keyed(list)?.find(&Key::Word(key)).ok_or_else(|| self.no_such_row(list))?;
+            if self.state.set_plain(list, (key, slot), field, word)? {
+                return Ok(());
+            }
+        }
         let Some(key) = self.key(key)? else { return Err(self.no_such_row(list)) };
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
@@ -259,7 +290,7 @@ impl Machine<'_> {
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
         let int_key = keyed.layout().int_key();
-        self.charge_entries(list, &key, before.as_ref(), None)?;
+        self.charge_entries(list, &key, before.as_deref(), None)?;
         // A number that a removed row had is not given out again.
         let number = match (int_key, &key) {
             (Some(_), Key::Word(number)) => Some(*number),
@@ -271,7 +302,7 @@ impl Machine<'_> {
         }
     }
 
-    fn next_id(&mut self, list: u32) -> Result<i64, Fault> {
+    pub(super) fn next_id(&mut self, list: u32) -> Result<i64, Fault> {
         let greatest = self.keyed(list)?.greatest();
         let next =
             greatest.checked_add(1).ok_or_else(|| Fault::Refused("the list has no numbers left".into()))?;

@@ -49,7 +49,7 @@ impl Keyed {
                 Source::Constant(value) => Column::filled(kind, value, self.len),
                 Source::Mapped(field, map) => {
                     let mut column = Column::new(kind);
-                    (0..self.len).for_each(|at| column.push(map(self.columns[*field as usize].value(at))));
+                    (0..self.len).for_each(|at| column.push(&map(self.columns[*field as usize].value(at))));
                     column
                 }
             })

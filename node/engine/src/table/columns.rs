@@ -95,8 +95,10 @@ impl Column {
         }
     }
 
+    #[inline]
     pub(super) fn value(&self, at: usize) -> Value {
         match self {
+            Column::Words(Fixed::Word, words) => Value::Word(words.get(at).copied().unwrap_or_default()),
             Column::Words(fixed, words) => fixed.value(words.get(at).copied().unwrap_or_default()),
             Column::OptionalWords(fixed, words, there) => {
                 match there.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1) {
@@ -105,6 +107,24 @@ impl Column {
                 }
             }
             Column::Values(values) => values.get(at).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The plain word of a row: none in any other column.
+    #[inline]
+    pub(super) fn plain_word(&self, at: usize) -> Option<i64> {
+        match self {
+            Column::Words(Fixed::Word, words) => words.get(at).copied(),
+            _ => None,
+        }
+    }
+
+    /// Where the plain word of a row stands: none in any other column.
+    #[inline]
+    pub(super) fn plain_place(&mut self, at: usize) -> Option<&mut i64> {
+        match self {
+            Column::Words(Fixed::Word, words) => words.place(at),
+            _ => None,
         }
     }
 
@@ -134,22 +154,26 @@ impl Column {
         }
     }
 
-    pub(super) fn push(&mut self, value: Value) {
+    pub(super) fn push(&mut self, value: &Value) {
         match self {
-            Column::Words(_, words) => words.push(word_of(&value).unwrap_or_default()),
+            Column::Words(Fixed::Word, words) => words.push(match value {
+                Value::Word(word) => *word,
+                _ => 0,
+            }),
+            Column::Words(_, words) => words.push(word_of(value).unwrap_or_default()),
             Column::OptionalWords(_, words, there) => {
                 let at = words.len();
                 if at.is_multiple_of(64) {
                     there.push(0);
                 }
-                let word = word_of(&value);
+                let word = word_of(value);
                 if let Some(bits) = there.place(at / 64) {
                     let bit = 1 << (at % 64);
                     *bits = if word.is_some() { *bits | bit } else { *bits & !bit };
                 }
                 words.push(word.unwrap_or_default());
             }
-            Column::Values(values) => values.push(value),
+            Column::Values(values) => values.push(value.clone()),
         }
     }
 

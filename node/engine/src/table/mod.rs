@@ -156,19 +156,25 @@ impl Keyed {
             }
             return Some(before);
         }
+        self.add(key, row);
+        None
+    }
+
+    /// Puts a row of a key that no row has. Whoever does has seen that there is room ([`ROWS_MAX`]).
+    pub(crate) fn add(&mut self, key: &Key, row: &[Value]) {
         if self.len >= ROWS_MAX {
-            return None;
+            return;
         }
         let slot = self.len as u32;
         for (column, value) in self.columns.iter_mut().zip(row) {
-            column.push(value.clone());
+            column.push(value);
         }
         self.len += 1;
         self.keys_insert_row(key, slot);
+        let after = |field: u16| row.get(field as usize).cloned().unwrap_or_default();
         for index in &mut self.indexes {
             index.insert(&after, None);
         }
-        None
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Row> {
@@ -219,6 +225,21 @@ impl Keyed {
             index.change(&was, &after);
         }
         before
+    }
+
+    /// A field of a plain word: none if it is of another type.
+    #[inline]
+    pub(crate) fn plain_word(&self, Slot(slot): Slot, field: u16) -> Option<i64> {
+        self.columns.get(field as usize)?.plain_word(slot as usize)
+    }
+
+    /// Where a field of a plain word stands that no index has; none if it is another one.
+    #[inline]
+    pub(crate) fn plain_place(&mut self, Slot(slot): Slot, field: u16) -> Option<&mut i64> {
+        if self.indexes.iter().any(|index| index.shape.has(field)) {
+            return None;
+        }
+        self.columns.get_mut(field as usize)?.plain_place(slot as usize)
     }
 
     /// Finds the row at a place by its key from now on.

@@ -1,5 +1,7 @@
-//! A vector whose copies share what they have in common: pages of `N` elements below branches of 64 pages below a root.
-//! Changing an element copies its page, its branch and the root where a copy still holds them, and nothing otherwise.
+//! A vector whose copies share what they have in common: pages of `N` elements below branches of 64 pages below a root,
+//! and behind them a tail of at most `N` that each copy has for itself, so that what comes last, and what is short, is
+//! changed without looking who shares it. Changing an element of a page copies its page, its branch and the root where a
+//! copy still holds them, and nothing otherwise.
 
 use std::sync::Arc;
 
@@ -12,12 +14,15 @@ type Branch<T, const N: usize> = Arc<[Option<Page<T, N>>; BRANCH]>;
 #[derive(Debug, Clone)]
 pub(super) struct Pages<T, const N: usize> {
     root: Arc<Vec<Branch<T, N>>>,
-    len: usize,
+    /// Elements in pages: whole ones.
+    paged: usize,
+    /// Those behind.
+    tail: Vec<T>,
 }
 
 impl<T: Clone + Default, const N: usize> Pages<T, N> {
     pub(super) fn new() -> Self {
-        Pages { root: Arc::new(Vec::new()), len: 0 }
+        Pages { root: Arc::new(Vec::new()), paged: 0, tail: Vec::new() }
     }
 
     /// So many times the same element, in one page that all share.
@@ -25,62 +30,83 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     pub(super) fn filled(element: &T, len: usize) -> Self {
         let page = Arc::new(std::array::from_fn(|_| element.clone()));
         let branch = Arc::new(std::array::from_fn(|_| Some(Arc::clone(&page))));
-        Pages { root: Arc::new(vec![branch; len.div_ceil(N * BRANCH)]), len }
+        let pages = len / N;
+        let mut filled = Pages {
+            root: Arc::new(vec![branch; pages.div_ceil(BRANCH)]),
+            paged: pages * N,
+            tail: vec![element.clone(); len % N],
+        };
+        filled.drop_beyond(pages);
+        filled
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.paged + self.tail.len()
     }
 
+    #[inline]
     pub(super) fn get(&self, at: usize) -> Option<&T> {
+        if at >= self.paged {
+            return self.tail.get(at - self.paged);
+        }
         Some(&self.root.get(at / (N * BRANCH))?[at / N % BRANCH].as_ref()?[at % N])
     }
 
     /// The place of an element that is there.
+    #[inline]
     pub(super) fn place(&mut self, at: usize) -> Option<&mut T> {
+        if at >= self.paged {
+            return self.tail.get_mut(at - self.paged);
+        }
         let branch = Arc::make_mut(&mut self.root).get_mut(at / (N * BRANCH))?;
         let page = Arc::make_mut(branch)[at / N % BRANCH].as_mut()?;
         Some(&mut Arc::make_mut(page)[at % N])
     }
 
+    #[inline]
     pub(super) fn push(&mut self, element: T) {
-        let at = self.len;
-        self.len += 1;
+        if self.tail.len() == N {
+            self.add_page();
+        }
+        self.tail.push(element);
+    }
+
+    /// Makes a page of the tail.
+    fn add_page(&mut self) {
+        let number = self.paged / N;
         let root = Arc::make_mut(&mut self.root);
-        if at / (N * BRANCH) == root.len() {
+        if number / BRANCH == root.len() {
             root.push(Arc::new(std::array::from_fn(|_| None)));
         }
-        let branch = Arc::make_mut(&mut root[at / (N * BRANCH)]);
-        let page =
-            branch[at / N % BRANCH].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| T::default())));
-        Arc::make_mut(page)[at % N] = element;
+        let mut tail = self.tail.drain(..);
+        let page = Arc::new(std::array::from_fn(|_| tail.next().unwrap_or_default()));
+        Arc::make_mut(&mut root[number / BRANCH])[number % BRANCH] = Some(page);
+        self.paged += N;
     }
 
     /// Takes the last element.
     pub(super) fn pop(&mut self) -> Option<T> {
-        let last = self.len.checked_sub(1)?;
-        let element = std::mem::take(self.place(last)?);
-        self.len = last;
-        if last.is_multiple_of(N) {
-            self.drop_beyond();
+        if self.tail.is_empty() {
+            let number = self.paged.checked_sub(N)? / N;
+            self.tail.extend_from_slice(&self.root.get(number / BRANCH)?[number % BRANCH].as_ref()?[..]);
+            self.paged = number * N;
+            self.drop_beyond(number);
         }
-        Some(element)
+        self.tail.pop()
     }
 
     pub(super) fn clear(&mut self) {
-        self.len = 0;
-        if std::mem::needs_drop::<T>() {
+        self.tail.clear();
+        if self.paged > 0 {
             self.root = Arc::new(Vec::new());
-        } else {
-            self.drop_beyond();
+            self.paged = 0;
         }
     }
 
-    /// Gives back the pages behind the last element but one, so that a vector that grows and shrinks by one at a page's
-    /// end does not make and drop a page each time.
-    fn drop_beyond(&mut self) {
+    /// Gives back all pages but so many.
+    fn drop_beyond(&mut self, pages: usize) {
         let root = Arc::make_mut(&mut self.root);
-        let pages = self.len.div_ceil(N) + 1;
         root.truncate(pages.div_ceil(BRANCH));
         let used = pages % BRANCH;
         if used != 0
@@ -92,10 +118,10 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
 
     /// Bytes, not counting what elements point to.
     pub(super) fn memory(&self) -> usize {
-        let pages = self.len.div_ceil(N);
         let counts = 2 * size_of::<usize>();
         let page = counts + N * size_of::<T>();
         let branch = counts + BRANCH * size_of::<usize>();
-        counts + self.root.capacity() * size_of::<usize>() + self.root.len() * branch + pages * page
+        let pages = self.paged / N * page + self.tail.capacity() * size_of::<T>();
+        counts + self.root.capacity() * size_of::<usize>() + self.root.len() * branch + pages
     }
 }
