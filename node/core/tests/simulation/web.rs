@@ -56,7 +56,7 @@ impl SimulatedWeb {
         let body: serde_json::Value = serde_json::from_str(&attempt.body).expect("JSON is sent");
         let number = body["number"].as_u64().expect("a number");
         let mut reached = Vec::new();
-        let outcome = if number % 11 == 0 {
+        let outcome = if number.is_multiple_of(11) {
             answered(404, "no multiples of eleven\n")
         } else {
             if self.keys.insert(attempt.idempotency_key.clone()) {
