@@ -5,13 +5,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the table is a file, and BLESS rewrites it")]
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 use weft::change::Change;
 use weft::change::schema::Schema;
 
 fn plan(old: &str, new: &str) -> String {
-    let compile = |source: &str| weft::compile(source, "app.weft").map_err(|wrong| wrong.to_string());
+    let compile = |source: &str| {
+        let mut files = source.split("\n>>> ");
+        let app = files.next().unwrap();
+        let libraries: HashMap<&str, &str> = files.filter_map(|file| file.split_once('\n')).collect();
+        let mut read = |path: &str| Ok(libraries[path].to_owned());
+        weft::compile_with(app, "app.weft", &mut read).map_err(|wrong| wrong.to_string())
+    };
     match (compile(old), compile(new)) {
         (Ok(old), Ok(new)) => {
             let before = Schema::of(&old);

@@ -5,7 +5,8 @@ use super::schema::{
     Constant, EnumShape, FORMER_MAX, FieldShape, Fields, Holds, Kind, ListShape, Message, MessageKind,
     RecordShape, Schema,
 };
-use crate::module::{Enumeration, Field, Former, List, ListKind, Module, Type};
+use crate::module::{Enumeration, Field, Former, List, ListKind, Module, Record, Type};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is found under a name and the one before it.
 enum Found<T> {
@@ -59,20 +60,15 @@ impl Following<'_> {
                 self.number(&list.name, list.was.as_deref(), before)
             })
             .collect();
-        for one in &module.enums {
-            let before = self.before.enums.iter().map(|one| (one.name.as_str(), one.number));
-            let number = self.number(&one.name, one.was.as_deref(), before);
-            self.enums.push(number);
-        }
-        for one in &module.records {
-            let Some(name) = &one.name else {
-                self.records.push(u32::MAX);
-                continue;
-            };
-            let before = self.before.records.iter().map(|one| (one.name.as_str(), one.number));
-            let number = self.number(name, one.was.as_deref(), before);
-            self.records.push(number);
-        }
+        let before = self.before;
+        let known = before.enums.iter().map(|one| (one.name.as_str(), one.number)).collect();
+        let now: Vec<_> = module.enums.iter().map(|one| (one.name.as_str(), one.was.as_deref())).collect();
+        self.enums = self.types(&now, known);
+        let known = before.records.iter().map(|one| (one.name.as_str(), one.number)).collect();
+        let named = module.records.iter().filter_map(|one| Some((one.name.as_deref()?, one.was.as_deref())));
+        let mut numbers = self.types(&named.collect::<Vec<_>>(), known).into_iter();
+        let number = |one: &Record| one.name.as_ref().and_then(|_| numbers.next()).unwrap_or(u32::MAX);
+        self.records = module.records.iter().map(number).collect();
         let enums =
             module.enums.iter().zip(self.enums.clone()).map(|(one, number)| self.enumeration(one, number));
         let enums = enums.collect();
@@ -123,6 +119,35 @@ impl Following<'_> {
                 number
             }
         }
+    }
+
+    /// Numbers of types by name: its own; that of its `was`, in its own file first; else that of a type of another file
+    /// whose name is the same. What still has its name is nobody else's, and one type has one heir.
+    fn types(&mut self, now: &[(&str, Option<&str>)], before: BTreeMap<&str, u32>) -> Vec<u32> {
+        let names: BTreeSet<&str> = now.iter().map(|(name, _)| *name).collect();
+        // Those that are gone, by their names in their own files.
+        let mut gone: BTreeMap<&str, BTreeMap<&str, u32>> = BTreeMap::new();
+        for (name, number) in before.iter().filter(|(name, _)| !names.contains(*name)) {
+            gone.entry(split(name).1).or_default().insert(split(name).0, *number);
+        }
+        let mut take = |file: &str, name: &str| {
+            let files = gone.get_mut(name)?;
+            files.remove(file).or_else(|| if files.len() == 1 { Some(files.pop_first()?.1) } else { None })
+        };
+        let mut numbers: Vec<Option<u32>> = Vec::new();
+        for (name, was) in now {
+            let file = split(name).0;
+            let number = before.get(name).copied();
+            let own = was.map(|was| format!("{file}{was}"));
+            if let (Some(_), Some(was)) = (number, own.filter(|own| before.contains_key(own.as_str()))) {
+                self.ambiguous.push(Ambiguous { name: (*name).to_owned(), was });
+            }
+            numbers.push(number.or_else(|| take(file, (*was)?)));
+        }
+        let known = now.iter().zip(numbers);
+        let numbers: Vec<Option<u32>> =
+            known.map(|((name, _), number)| number.or_else(|| take(split(name).0, split(name).1))).collect();
+        numbers.into_iter().map(|number| number.unwrap_or_else(|| self.fresh())).collect()
     }
 
     fn enumeration(&mut self, one: &Enumeration, number: u32) -> EnumShape {
@@ -227,6 +252,11 @@ impl Following<'_> {
             Type::Nothing | Type::Broken => Kind::Optional(Box::new(Kind::Bool)),
         }
     }
+}
+
+/// A type's library with its dot, empty for the app's own, and its name there.
+pub(super) fn split(name: &str) -> (&str, &str) {
+    name.split_at(name.rfind('.').map_or(0, |at| at + 1))
 }
 
 /// The name that the member at a place had before.

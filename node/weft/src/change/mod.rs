@@ -171,7 +171,18 @@ fn blocked_list(old: &ListShape, new: &ListShape, before: &Schema, after: &Schem
                 schema.record(number).map(|record| record.name.clone()).unwrap_or_default()
             };
             let (from, to) = (called(before, *from), called(after, *to));
-            let help = format!("write `record {to} was {from}` if it is the same record; else {beside}");
+            let stays = after.records.iter().any(|record| record.name == from);
+            let ((file, new), (_, old)) = (following::split(&to), following::split(&from));
+            let place = match file.strip_suffix('.') {
+                Some(library) => format!(" in the library `{library}`"),
+                None => String::new(),
+            };
+            let help = match stays || new == old {
+                true => beside.to_owned(),
+                false => {
+                    format!("write `record {new} was {old}`{place} if it is the same record; else {beside}")
+                }
+            };
             Some(Blocked { name, why: format!("its rows are {from} and would be {to}"), help })
         }
         (Holds::Rows { .. }, Holds::Value(_)) => {

@@ -330,6 +330,13 @@ impl<'c, 'a> Body<'c, 'a> {
             ListKind::Variable { .. } => false,
         });
         let Some(list) = number.filter(|_| keyed_by_int) else {
+            // A list of what was reported is none.
+            if let ExpressionKind::Name(name) = &*list.kind
+                && let Some(number) = self.checker.states.get(name).copied()
+                && let ListKind::Variable { kind: Type::Broken, .. } = &self.checker.list(number).kind
+            {
+                return self.broken();
+            }
             self.report(Diagnostic::new(
                 Code::KeyType,
                 list.span,

@@ -173,12 +173,20 @@ fn names_in_documents_are_fit_to_be_keys() {
 
 #[test]
 fn types_of_libraries_are_documented_after_them() {
-    let library = "library games\n// How it stands.\nenum Stage { open, done }\nfn next(s: Stage) = Stage2 { s }\nrecord Stage2 { s: Stage }\n";
-    let app = "app a\nuse \"lib/games.weft\" as g\nview v(s: g.Stage) = g.next(s)\n";
+    let library = "library games\n// How it stands.\nenum Stage { open, done }\nfn next(s: Stage) = Stage2 { s }\nrecord Stage2 { s: Stage = .open, all: list of Stage? = [] }\n";
+    let app = "app a\nuse \"lib/games.weft\" as g\nview v(s: g.Stage) = g.next(s)\nrecord Row { n: int, s: g.Stage2? }\nstate rows: list of Row by n\nview r -> list of g.Stage2 = []\n";
     let mut read = |_: &str| Ok(library.to_owned());
     let module = crate::compile_with(app, "a.weft", &mut read).unwrap_or_else(|wrong| panic!("{wrong}"));
     let page = markdown(&module, app);
-    assert!(page.contains("view v(s: g.Stage) -> games.Stage2`"), "{page}");
+    assert!(page.contains("view v(s: games.Stage) -> games.Stage2`"), "{page}");
+    for text in [
+        "`view r -> list of games.Stage2`",
+        "| `s: games.Stage2?` |",
+        "| `s: games.Stage = .open` |",
+        "| `all: list of games.Stage? = []` |",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
     assert!(page.contains("### games.Stage\n\nHow it stands.\n"), "{page}");
     let schema = json_schema(&module, app);
     assert_eq!(schema["$defs"]["games.Stage"]["description"], "How it stands.");

@@ -18,7 +18,7 @@ impl Parser<'_> {
             match character {
                 '\\' => at = self.escape(at, to, &mut literal),
                 '{' => {
-                    let Some(length) = self.source[at..to].find('}') else {
+                    let Some(length) = closing(&self.source[at..to]) else {
                         let open = Span { start: at as u32, end: span.end };
                         self.report.push(
                             Diagnostic::new(Code::OpenText, open, "this `{` is not closed")
@@ -75,4 +75,18 @@ impl Parser<'_> {
         let value = inner.expression()?;
         if inner.peek().kind == Kind::End { Ok(value) } else { inner.unexpected("`}`") }
     }
+}
+
+/// Where the brace that a text begins with is closed: a record's stand inside of it.
+fn closing(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    let closes = |(_, byte): &(usize, u8)| {
+        open = match byte {
+            b'{' => open + 1,
+            b'}' => open.saturating_sub(1),
+            _ => return false,
+        };
+        open == 0
+    };
+    text.bytes().enumerate().find(closes).map(|(at, _)| at)
 }
