@@ -2,9 +2,10 @@
 
 use crate::keyed::{Key, Range};
 use crate::state::State;
-use crate::table::{Keyed, Slot, Walk};
+use crate::table::{Keyed, Slot, Totals, Walk};
 use std::sync::Arc;
 use weft::Value;
+use weft::code::Fold;
 
 #[derive(Debug, Default)]
 pub(crate) enum Cursor {
@@ -12,11 +13,7 @@ pub(crate) enum Cursor {
     Closed,
     Rows(Rows),
     /// The values of the first field of what rows are found by.
-    Distinct {
-        rows: Rows,
-        field: u16,
-        begun: bool,
-    },
+    Distinct(Box<Distinct>),
     List {
         values: Arc<Vec<Value>>,
         at: usize,
@@ -26,6 +23,40 @@ pub(crate) enum Cursor {
         last: i64,
         done: bool,
     },
+}
+
+#[derive(Debug)]
+pub(crate) struct Distinct {
+    rows: Rows,
+    pub(crate) field: u16,
+    begun: bool,
+    /// The value that it is at, where that is a word.
+    pub(crate) here: Option<i64>,
+    /// What was made of a field in all groups so far.
+    pub(crate) totals: Vec<(Fold, u16, Totals)>,
+}
+
+impl Distinct {
+    pub(crate) fn new(rows: Rows, field: u16) -> Distinct {
+        Distinct { rows, field, begun: false, here: None, totals: Vec::new() }
+    }
+
+    fn step(&mut self, state: &State) -> Step {
+        let (Some(keyed), Walked::Along(walk)) = (state.keyed(self.rows.list), &mut self.rows.walked) else {
+            return Step::Done;
+        };
+        if std::mem::replace(&mut self.begun, true) {
+            walk.skip(1);
+        }
+        let Some(key) = walk.next() else { return Step::Done };
+        let Some(slot) = keyed.find(&key) else { return Step::Skipped };
+        let value = keyed.value(slot, self.field);
+        self.here = match value {
+            Value::Word(word) => Some(word),
+            _ => None,
+        };
+        Step::Value(value)
+    }
 }
 
 /// Rows of a list, by their keys.
@@ -125,10 +156,11 @@ impl Cursor {
     /// What its last step costs by the bytes of keys.
     pub(crate) fn search_operations(&self) -> u64 {
         match self {
-            Cursor::Rows(Rows { walked: Walked::Along(walk), .. })
-            | Cursor::Distinct { rows: Rows { walked: Walked::Along(walk), .. }, .. } => {
-                walk.search_operations()
-            }
+            Cursor::Rows(Rows { walked: Walked::Along(walk), .. }) => walk.search_operations(),
+            Cursor::Distinct(distinct) => match &distinct.rows.walked {
+                Walked::Along(walk) => walk.search_operations(),
+                _ => 0,
+            },
             Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => turned.all.search_operations(),
             _ => 0,
         }
@@ -141,16 +173,7 @@ impl Cursor {
                 Some(keyed) => rows.step(keyed),
                 None => Step::Done,
             },
-            Cursor::Distinct { rows, field, begun } => {
-                let (Some(keyed), Walked::Along(walk)) = (state.keyed(rows.list), &mut rows.walked) else {
-                    return Step::Done;
-                };
-                if std::mem::replace(begun, true) {
-                    walk.skip(1);
-                }
-                let Some(key) = walk.next() else { return Step::Done };
-                keyed.find(&key).map_or(Step::Skipped, |slot| Step::Value(keyed.value(slot, *field)))
-            }
+            Cursor::Distinct(distinct) => distinct.step(state),
             Cursor::List { values, at } => match values.get(*at) {
                 Some(value) => {
                     *at += 1;

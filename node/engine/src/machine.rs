@@ -2,7 +2,8 @@
 //!
 //! What each operation costs: one operation; `Join`, `MakeRecord`, texts, shared lists and answers also their bytes
 //! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n times
-//! log2 n; a fold one for each row; rows that an index finds in another order and that are wanted in that of keys one
+//! log2 n; a fold one for each row, of all groups of a list one for each row of the list, when the first of them is
+//! folded; rows that an index finds in another order and that are wanted in that of keys one
 //! and log2 n for each; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
 //! arguments' bytes; a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where
 //! it is found among n; an entry eight more where it is made or removed; a row one for each field where it is put or
@@ -19,7 +20,7 @@ mod values;
 
 use crate::budget::{Budget, Fault, SENDS_MAX};
 use crate::chance::Chance;
-use crate::cursor::{Cursor, Step};
+use crate::cursor::{Cursor, Distinct, Step};
 use crate::event::Context;
 use crate::keyed::Key;
 use crate::state::State;
@@ -375,8 +376,12 @@ impl<'m> Machine<'m> {
                 self.set(out, me);
             }
             Operation::Open { cursor, over } => self.open(cursor, over)?,
-            Operation::Fold { fold, cursor, list, field, into } => {
-                self.fold(fold, cursor, list, field, into)?;
+            Operation::Fold { fold, cursor, list, field, into, groups } => {
+                let folded = ranges::Folded { fold, list, field, into };
+                match groups {
+                    Some(groups) => self.fold_group(folded, cursor, groups)?,
+                    None => self.fold(folded, cursor)?,
+                }
             }
             Operation::Refuse { reason } => return Err(Fault::Refused(self.text(reason)?.to_string())),
             Operation::Send { output, first, count, to } => self.send(output, first, count, to)?,
@@ -389,7 +394,7 @@ impl<'m> Machine<'m> {
         let opened = match over {
             Over::Rows(rows) => Cursor::Rows(self.open_rows(rows)?),
             Over::Distinct(rows, field) => {
-                Cursor::Distinct { rows: self.open_rows(rows)?, field, begun: false }
+                Cursor::Distinct(Box::new(Distinct::new(self.open_rows(rows)?, field)))
             }
             Over::List(list) => Cursor::List { values: Arc::clone(self.list(list)?), at: 0 },
             Over::Range(from, upto) => {

@@ -500,6 +500,8 @@ pub enum Operation {
         field: u16,
         /// Of a sum the first of its two registers; else the least or the greatest so far, or none.
         into: Register,
+        /// The loop over all groups of a list, where the rows are one of them: the rows of all may be folded at once.
+        groups: Option<Cursor>,
     },
     /// Adds a word to a sum of 128 bits in two registers.
     SumInto {

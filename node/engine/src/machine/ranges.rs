@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::budget::{Fault, search_operations};
-use crate::cursor::{self, Turned, Walked};
+use crate::cursor::{self, Cursor, Distinct, Turned, Walked};
 use crate::keyed::{Key, Range};
 use crate::table::Keyed;
 use std::mem::size_of;
@@ -13,6 +13,15 @@ use weft::code::{End, Fold, Order, Register, Rows};
 /// Where more than one in so many rows is in a range of an index, running over all of them in the order of keys costs
 /// less than looking for those and sorting them.
 const FOUND_SHARE: usize = 8;
+
+/// What is folded, and into which register.
+#[derive(Clone, Copy)]
+pub(super) struct Folded {
+    pub(super) fold: Fold,
+    pub(super) list: u32,
+    pub(super) field: u16,
+    pub(super) into: Register,
+}
 
 impl Machine<'_> {
     /// The rows that a loop runs over. Costs what making the ends of their range costs and, where they are looked for
@@ -61,15 +70,45 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Folds the rows of the group that a loop over groups is at: those of all at once, in one run over the rows as they
+    /// stand, where groups are not far apart. That costs an operation for each row of the list, and the other groups
+    /// cost nothing more; else each costs its own rows.
+    pub(super) fn fold_group(&mut self, folded: Folded, cursor: u16, groups: u16) -> Result<(), Fault> {
+        let Folded { fold, list, field, into } = folded;
+        let place = self.running.first_cursor + groups as usize;
+        let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        let Some(Cursor::Distinct(distinct)) = self.cursors.get_mut(place) else {
+            return Err(Fault::unproven("a loop over groups"));
+        };
+        let Distinct { field: alike, here: Some(here), totals, .. } = &mut **distinct else {
+            return self.fold(folded, cursor);
+        };
+        let known = totals.iter().position(|(known, of, _)| (*known, *of) == (fold, field));
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let Some(made) = keyed.totals(*alike, field, fold) else { return self.fold(folded, cursor) };
+                self.budget.operations(keyed.len() as u64)?;
+                self.budget.bytes(made.memory())?;
+                totals.push((fold, field, made));
+                totals.len() - 1
+            }
+        };
+        let total = totals[at].2.of(*here);
+        match fold {
+            Fold::Sum => {
+                let sum = self.wide(into)? + total.unwrap_or_default();
+                self.set_wide(into, sum);
+            }
+            _ => self.set(into, total.map_or(Value::None, |word| Value::Word(word as i64))),
+        }
+        self.cursors[self.running.first_cursor + cursor as usize] = Cursor::Closed;
+        Ok(())
+    }
+
     /// Runs a cursor over rows to its end and folds a field of each.
-    pub(super) fn fold(
-        &mut self,
-        fold: Fold,
-        cursor: u16,
-        list: u32,
-        field: u16,
-        into: Register,
-    ) -> Result<(), Fault> {
+    pub(super) fn fold(&mut self, folded: Folded, cursor: u16) -> Result<(), Fault> {
+        let Folded { fold, list, field, into } = folded;
         let place = self.running.first_cursor + cursor as usize;
         let mut over = std::mem::take(&mut self.cursors[place]);
         let mut total = if fold == Fold::Sum { self.wide(into)? } else { 0 };

@@ -95,6 +95,14 @@ impl Column {
         }
     }
 
+    /// The words of all rows in a column of plain ones, page by page.
+    pub(super) fn words(&self) -> Option<impl Iterator<Item = &[i64]>> {
+        match self {
+            Column::Words(Fixed::Word, words) => Some(words.pages()),
+            _ => None,
+        }
+    }
+
     #[inline]
     pub(super) fn value(&self, at: usize) -> Value {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `columns` what a field has in
 //! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is; `tree` and `entries` are its B+tree.
-//! `change` gives a list another shape.
+//! `change` gives a list another shape, `totals` folds groups of rows.
 //!
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
 //! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
@@ -18,6 +18,7 @@ mod pages;
 mod sorted;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod tree;
 mod walk;
 
@@ -30,6 +31,7 @@ use weft::Value;
 
 #[allow(unused_imports, reason = "changes of a module use them from the next step on")]
 pub(crate) use change::{Source, Unchangeable};
+pub(crate) use totals::Totals;
 pub(crate) use walk::Walk;
 
 /// Where a row stands until one is put or removed.

@@ -53,6 +53,12 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
         Some(&self.root.get(at / (N * BRANCH))?[at / N % BRANCH].as_ref()?[at % N])
     }
 
+    /// All elements, page by page: `N`, and fewer in the last one.
+    pub(super) fn pages(&self) -> impl Iterator<Item = &[T]> {
+        let pages = self.root.iter().flat_map(|branch| branch.iter().flatten());
+        pages.map(|page| page.as_slice()).take(self.paged / N).chain([self.tail.as_slice()])
+    }
+
     /// The place of an element that is there.
     #[inline]
     pub(super) fn place(&mut self, at: usize) -> Option<&mut T> {

@@ -284,6 +284,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let next = self.emit(Operation::Next { cursor, out, done: 0 });
         let origin = opened.origin.map(|(origin, _)| match origin.held {
             Held::Key => Origin { held: Held::Here(cursor), ..origin },
+            Held::Group(grouping) => Origin { held: Held::Group(grouping.inside(cursor)), ..origin },
             _ => origin,
         });
         let element = Operand { register: out, kind: opened.element, origin };
@@ -459,7 +460,10 @@ impl<'c, 'a> Body<'c, 'a> {
             let field = (query.order.len() + at) as u16;
             let register = self.register();
             self.emit(Operation::Field { out: register, record, field });
-            let element = Operand { register, ..element.clone() };
+            let mut element = Operand { register, ..element.clone() };
+            if let Some(Origin { held: Held::Group(grouping), .. }) = &mut element.origin {
+                *grouping = grouping.outside();
+            }
             let changed = element.origin.filter(|origin| self.may_change_rows(runs, origin.list));
             // Rows that were removed since are skipped.
             if let Some(Origin { list, held: Held::Key }) = changed {

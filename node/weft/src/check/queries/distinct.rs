@@ -5,7 +5,7 @@ use super::indexes::{all_rows, field_of_element};
 use super::{Loops, Opened, Wanted, conjuncts};
 use crate::check::body::{BindingKind, Body, Held, Origin};
 use crate::check::expressions::is_plain_word;
-use crate::code::{Order, Over, Register, Rows};
+use crate::code::{Cursor, Order, Over, Register, Rows};
 use crate::module::Type;
 use crate::syntax::tree::{Expression, ExpressionKind, Group, Query};
 use crate::syntax::walk;
@@ -20,9 +20,23 @@ pub(in crate::check) struct Grouping {
     natural: Option<Option<u16>>,
     /// An index, none for the key, for what the order is nothing to.
     folds: Option<u16>,
+    /// Whether all groups are run over, each a plain word, so that what is folded of one is folded of all.
+    whole: bool,
+    /// The loop over the groups, inside of it.
+    pub(in crate::check) groups: Option<Cursor>,
 }
 
 impl Grouping {
+    /// The same inside of the loop over the groups.
+    pub(super) fn inside(self, groups: Cursor) -> Grouping {
+        Grouping { groups: self.whole.then_some(groups), ..self }
+    }
+
+    /// The same when that loop has ended.
+    pub(super) fn outside(self) -> Grouping {
+        Grouping { groups: None, ..self }
+    }
+
     /// The rows of the group whose key is in a register; none if they would not come in the wanted order.
     pub(in crate::check) fn rows(self, key: Register, wanted: Wanted) -> Option<Rows> {
         let index = if wanted == Wanted::Any { self.folds } else { self.natural? };
@@ -59,7 +73,9 @@ impl Body<'_, '_> {
             (None, Some(None)) => None,
             _ => return None,
         };
-        let grouping = Grouping { list, field, natural, folds };
+        let whole =
+            query.take.is_none() && group.condition.is_none() && is_plain_word(&fields[field as usize].kind);
+        let grouping = Grouping { list, field, natural, folds, whole, groups: None };
         let parts =
             std::iter::once(value).chain(&group.condition).chain(query.order.iter().map(|(key, _)| key));
         let fits =

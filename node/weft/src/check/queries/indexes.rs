@@ -363,7 +363,8 @@ impl<'c, 'a> Body<'c, 'a> {
         self.note_plan(source.name.span, rows);
         let cursor = self.cursor();
         self.emit(Operation::Open { cursor, over: Over::Rows(rows) });
-        self.emit(Operation::Fold { fold, cursor, list, field: field as u16, into });
+        let groups = grouped.and_then(|(grouping, _)| grouping.groups);
+        self.emit(Operation::Fold { fold, cursor, list, field: field as u16, into, groups });
         Some(kind)
     }
 
