@@ -85,8 +85,17 @@ pub(crate) struct Turned {
     pub(crate) index: Option<u16>,
     /// How many of its fields rows are alike in.
     pub(crate) fields: usize,
-    /// Those fields of the rows that are run over now, and the walk over them.
-    pub(crate) alike: Option<(Vec<Value>, Walk)>,
+    pub(crate) alike: Alike,
+}
+
+/// The rows that are run over now.
+#[derive(Debug)]
+pub(crate) enum Alike {
+    None,
+    /// A row that no other one is alike, and whether it was given.
+    One(Key, bool),
+    /// What rows are alike in, and the walk over them.
+    Several(Vec<Value>, Walk),
 }
 
 /// One step of a cursor.
@@ -146,9 +155,7 @@ impl Cursor {
         match self {
             Cursor::Rows(Rows { walked: Walked::Along(walk), .. }) => walk.key(),
             Cursor::Rows(Rows { walked: Walked::Found(keys), .. }) => keys.last().cloned(),
-            Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => {
-                turned.alike.as_ref().and_then(|(_, walk)| walk.key())
-            }
+            Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => turned.key(),
             _ => None,
         }
     }
@@ -215,20 +222,41 @@ impl Rows {
 }
 
 impl Turned {
+    fn key(&self) -> Option<Key> {
+        match &self.alike {
+            Alike::None => None,
+            Alike::One(key, _) => Some(key.clone()),
+            Alike::Several(_, walk) => walk.key(),
+        }
+    }
+
     /// The next key. Nothing of the list changes under way.
     fn step(&mut self, keyed: &Keyed) -> Step {
-        if let Some((_, walk)) = &mut self.alike
-            && let Some(key) = walk.next()
-        {
-            return Step::Value(key.into_value());
+        match &mut self.alike {
+            Alike::One(key, given @ false) => {
+                *given = true;
+                return Step::Value(key.clone().into_value());
+            }
+            Alike::Several(_, walk) => {
+                if let Some(key) = walk.next() {
+                    return Step::Value(key.into_value());
+                }
+            }
+            _ => {}
         }
         let Some(key) = self.all.next() else { return Step::Done };
+        if self.all.is_alone(self.fields) {
+            self.alike = Alike::One(key, false);
+            return Step::Skipped;
+        }
         let Some(slot) = keyed.find(&key) else { return Step::Skipped };
         let layout = keyed.layout();
         let fields = self.index.map_or(&layout.keys, |index| &layout.indexes[index as usize]);
         let values = fields.iter().take(self.fields).map(|field| keyed.value(slot, *field));
         let values: Vec<Value> = values.collect();
-        if self.alike.as_ref().is_some_and(|(before, _)| *before == values) {
+        if let Alike::Several(before, _) = &self.alike
+            && *before == values
+        {
             return Step::Skipped;
         }
         let range = Range { equal: &values, ..Range::ALL };
@@ -236,7 +264,7 @@ impl Turned {
             Some(index) => keyed.walk_index(index, &range, false),
             None => keyed.walk(&range, false),
         };
-        self.alike = Some((values, walk));
+        self.alike = Alike::Several(values, walk);
         self.all.skip(self.fields);
         Step::Skipped
     }

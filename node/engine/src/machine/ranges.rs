@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::budget::{Fault, search_operations};
-use crate::cursor::{self, Cursor, Distinct, Turned, Walked};
+use crate::cursor::{self, Alike, Cursor, Distinct, Turned, Walked};
 use crate::keyed::{Key, Range};
 use crate::table::Keyed;
 use std::mem::size_of;
@@ -39,7 +39,12 @@ impl Machine<'_> {
             Order::Backward => Walked::Along(walk(&range, true)),
             Order::Turned(fields) => {
                 let fields = usize::from(equal) + usize::from(fields);
-                Walked::Turned(Box::new(Turned { all: walk(&range, true), index, fields, alike: None }))
+                Walked::Turned(Box::new(Turned {
+                    all: walk(&range, true),
+                    index,
+                    fields,
+                    alike: Alike::None,
+                }))
             }
             Order::ByKey => {
                 let count = count(keyed, index, &range);

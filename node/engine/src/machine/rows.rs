@@ -161,7 +161,7 @@ impl Machine<'_> {
 
     pub(super) fn has_row(&mut self, list: u32, key: Register) -> Result<bool, Fault> {
         if let (Value::Word(word), Some(keyed)) = (self.get(key), self.state.keyed(list)) {
-            return Ok(keyed.find(&Key::Word(*word)).is_some());
+            return Ok(keyed.has(&Key::Word(*word)));
         }
         Ok(self.find(list, key)?.is_some())
     }

@@ -25,7 +25,15 @@ struct Page {
 #[derive(Debug, Clone)]
 struct Area {
     rows: u32,
+    /// A bit for each key that has a row, so that asking whether it has one looks at few bytes.
+    has: [u64; FAN],
     pages: [Option<Arc<Page>>; FAN],
+}
+
+impl Default for Area {
+    fn default() -> Area {
+        Area { rows: 0, has: [0; FAN], pages: std::array::from_fn(|_| None) }
+    }
 }
 
 /// Rows for each area between the first and the last.
@@ -82,6 +90,14 @@ impl Dense {
         (slot != ABSENT).then_some(slot)
     }
 
+    /// Whether a key has a row.
+    #[inline]
+    pub(super) fn has(&self, key: i64) -> bool {
+        let (area, page, at) = split(key);
+        let area = usize::try_from(area.wrapping_sub(self.first)).ok().and_then(|area| self.areas.get(area));
+        area.and_then(Option::as_ref).is_some_and(|area| area.has[page] >> at & 1 == 1)
+    }
+
     /// Puts a row's place; `false`, and nothing done, when there is no room for its key at a fair price.
     pub(super) fn insert(&mut self, key: i64, slot: u32) -> bool {
         let (area, page, at) = split(key);
@@ -96,9 +112,9 @@ impl Dense {
         }
         self.bytes += more;
         let place = &mut Arc::make_mut(&mut self.areas)[area];
-        let area =
-            place.get_or_insert_with(|| Arc::new(Area { rows: 0, pages: std::array::from_fn(|_| None) }));
+        let area = place.get_or_insert_with(|| Arc::new(Area::default()));
         let area = Arc::make_mut(area);
+        area.has[page] |= 1 << at;
         let page = area.pages[page].get_or_insert_with(|| Arc::new(Page { rows: 0, slots: [ABSENT; FAN] }));
         let page = Arc::make_mut(page);
         if std::mem::replace(&mut page.slots[at], slot) == ABSENT {
@@ -140,6 +156,7 @@ impl Dense {
         let number = usize::try_from(area.wrapping_sub(self.first)).ok()?;
         let areas = Arc::make_mut(&mut self.areas);
         let area = Arc::make_mut(areas.get_mut(number)?.as_mut()?);
+        area.has[page] &= !(1 << at);
         let there = Arc::make_mut(area.pages[page].as_mut()?);
         let slot = std::mem::replace(&mut there.slots[at], ABSENT);
         there.rows -= 1;

@@ -108,6 +108,15 @@ impl Keyed {
         .map(Slot)
     }
 
+    /// Whether a key has a row.
+    #[inline]
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        match (&self.keys, key) {
+            (Keys::Dense(dense, _), Key::Word(word)) => dense.has(*word),
+            _ => self.find(key).is_some(),
+        }
+    }
+
     /// A field of a plain word.
     #[inline]
     pub(crate) fn word(&self, Slot(slot): Slot, field: u16) -> i64 {

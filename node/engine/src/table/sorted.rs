@@ -591,6 +591,16 @@ impl SortedWalk {
         }
     }
 
+    /// Whether the entry before the one that it is at, in its leaf, is another in its first so many fields.
+    pub(super) fn is_alone(&self, fields: usize) -> bool {
+        let FormWalk::Words(walk) = &self.walk else { return false };
+        let Some((leaf, at)) = walk.here() else { return false };
+        let fields = self.shape.fields.iter().take(fields);
+        let width: usize = fields.filter_map(|(_, kind)| width(kind)).sum();
+        let begins = |at: usize| &leaf.entries.entry(at)[..width];
+        at.checked_sub(1).is_some_and(|before| begins(before) != begins(at))
+    }
+
     /// The bytes of the entry that it is at, where that is a string, and how many there were when it began.
     #[inline]
     pub(super) fn sizes(&self) -> (usize, usize) {

@@ -101,6 +101,7 @@ impl Pair {
         let (key, bytes) = self.key(row);
         let slot = self.table.find(&key);
         assert_eq!(slot.is_some(), self.model.contains_key(&bytes));
+        assert_eq!(slot.is_some(), self.table.has(&key));
         if let (Some(slot), Some(row)) = (slot, self.model.get_mut(&bytes)) {
             let before = self.table.set(slot, field, value.clone());
             assert_eq!(before, std::mem::replace(&mut row[field as usize], value));
@@ -137,6 +138,7 @@ impl Pair {
         assert_eq!(self.table.len(), self.model.len());
         for (bytes, row) in &self.model {
             let key = self.table.layout().read_key(bytes).unwrap();
+            assert!(self.table.has(&key));
             let slot = self.table.find(&key).unwrap();
             assert_eq!(&*self.table.row(slot), row.as_slice());
             assert_eq!(self.table.key(slot), key);

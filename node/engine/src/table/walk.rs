@@ -126,6 +126,15 @@ impl Walk {
         }
     }
 
+    /// Whether it is plain to see that the row behind the one that it came to, backward, is another in its first so many
+    /// fields; that tells nothing where it is not.
+    pub(crate) fn is_alone(&self, fields: usize) -> bool {
+        match &self.0 {
+            Over::Sorted(walk) => walk.is_alone(fields),
+            _ => false,
+        }
+    }
+
     /// The key of the next row where it is a plain word; none is no end.
     #[inline]
     pub(crate) fn next_word(&mut self) -> Option<i64> {
