@@ -11,7 +11,7 @@ const SCHEMA: &str = "
     CREATE TABLE history (id INTEGER PRIMARY KEY, account INTEGER NOT NULL, teller INTEGER NOT NULL,
         branch INTEGER NOT NULL, delta INTEGER NOT NULL, at INTEGER NOT NULL);
 ";
-/// As the engine's options for speed are described in https://sqlite.org/pragma.html.
+/// As the engine's options for speed are described in <https://sqlite.org/pragma.html>.
 pub const PRAGMAS: &str = "
     PRAGMA journal_mode = MEMORY;
     PRAGMA synchronous = OFF;
