@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Unsettled records of a node, of all streams: what a person may leave waiting for peers that are away. An event that
 /// would send more is refused. At 200 bytes each this is about 200 MiB of memory, and at most twice that
-/// ([`Outbox::room_for_outcome`]).
+/// (outcomes have room for twice as much).
 pub const OUTBOX_RECORDS_MAX: usize = 1 << 20;
 
 /// Bytes of all unsettled records: they are held in memory until the store keeps checkpoints.

@@ -1,7 +1,7 @@
 //! Values of one shape as those of the next.
 //!
-//! What each type becomes is worked out once ([`Conversion::new`]), so that a row costs a walk along its own values. The
-//! closed list of what a type may become is [`retype`]'s.
+//! What each type becomes is worked out once (`Conversion::new`), so that a row costs a walk along its own values. The
+//! closed list of what a type may become is `retype`'s.
 
 use super::operations::Operation;
 use super::schema::{Constant, Fields, Holds, Kind, Schema};
