@@ -95,7 +95,6 @@ impl Layout {
     }
 
     /// The key of a row whose fields are given one by one.
-    #[cfg_attr(not(test), allow(dead_code, reason = "the machine uses it from the next step on"))]
     pub(crate) fn key_by(&self, value: &impl Fn(u16) -> Value) -> Key {
         if let ([key], true) = (self.keys.as_slice(), self.by_word) {
             return Key::of(&value(*key)).unwrap_or_default();

@@ -70,7 +70,6 @@ impl Column {
     }
 
     /// A column of so many rows that all have the same value.
-    #[allow(dead_code, reason = "a change of a module uses it from the next step on")]
     pub(super) fn filled(kind: &Type, value: &Value, len: usize) -> Column {
         let word = word_of(value);
         match Column::new(kind) {

@@ -7,7 +7,6 @@
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
 //! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
 
-#[allow(dead_code, reason = "a change of a module uses it from the next step on")]
 mod change;
 mod columns;
 mod dense;
@@ -29,7 +28,6 @@ use sorted::{Shape, Sorted};
 use std::sync::Arc;
 use weft::Value;
 
-#[allow(unused_imports, reason = "changes of a module use them from the next step on")]
 pub(crate) use change::{Source, Unchangeable};
 pub(crate) use totals::Totals;
 pub(crate) use walk::Walk;

@@ -26,7 +26,6 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     }
 
     /// So many times the same element, in one page that all share.
-    #[allow(dead_code, reason = "a change of a module uses it from the next step on")]
     pub(super) fn filled(element: &T, len: usize) -> Self {
         let page = Arc::new(std::array::from_fn(|_| element.clone()));
         let branch = Arc::new(std::array::from_fn(|_| Some(Arc::clone(&page))));

@@ -340,13 +340,11 @@ impl Sorted {
     }
 
     /// The same entries of fields that have other numbers.
-    #[allow(dead_code, reason = "a change of a module uses it from the next step on")]
     pub(super) fn with_shape(&self, shape: Arc<Shape>) -> Sorted {
         Sorted { shape, tree: self.tree.clone() }
     }
 
     /// Adds the entries of an index's rows, so many, to none; whether each is short enough.
-    #[allow(dead_code, reason = "a change of a module uses it from the next step on")]
     pub(super) fn fill(&mut self, rows: u32, value: &impl Fn(u32, u16) -> Value, bytes_max: usize) -> bool {
         match &mut self.tree {
             Form::Words(tree) => {
