@@ -4,7 +4,7 @@ use super::Machine;
 use crate::budget::{COMPARED_BYTES, ENTRY_OPERATIONS, Fault, KEY_BYTES_MAX, VALUE_BYTES, search_operations};
 use crate::codec;
 use crate::keyed::{Key, Row, key_size, same_fields};
-use crate::table::Keyed;
+use crate::table::{Keyed, Slot};
 use weft::Value;
 use weft::code::Register;
 use weft::module::{self, ListKind, Module};
@@ -122,20 +122,17 @@ impl Machine<'_> {
         }
         Ok(())
     }
-}
 
-impl Machine<'_> {
-    /// Charges the index entries that move when a field of the row at a key gets another value.
+    /// Charges the index entries that move when a field of a row gets another value.
     pub(super) fn charge_moved_entries(
         &mut self,
         list: u32,
-        key: &Key,
+        (key, slot): (&Key, Slot),
         field: u16,
         value: &Value,
     ) -> Result<(), Fault> {
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let layout = keyed.layout();
-        let Some(slot) = keyed.find(key) else { return Ok(()) };
         for fields in layout.indexes.iter().filter(|fields| fields.contains(&field)) {
             let size = |at: &u16, value: &Value| key_size(value, &layout.kinds[*at as usize]);
             let before: usize = fields.iter().map(|at| size(at, &keyed.value(slot, *at))).sum();

@@ -275,7 +275,7 @@ impl Machine<'_> {
         {
             return Ok(());
         }
-        self.charge_moved_entries(list, &key, field, &value)?;
+        self.charge_moved_entries(list, (&key, slot), field, &value)?;
         self.state.set(list, (key, slot), field, value)
     }
 
