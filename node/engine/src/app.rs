@@ -1,18 +1,20 @@
 //! One app: its module and its state.
 
 mod change;
+mod snapshot;
 mod timers;
 
+pub use snapshot::Snapshot;
 pub use timers::Due;
 
 use crate::arguments;
 use crate::budget::{ANSWER_BYTES_MAX, Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX, TRANSIENT_BYTES_MAX};
 use crate::codec::{self, Reader};
 use crate::event::{
-    Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
+    Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError,
 };
 use crate::json::{self, Unread};
-use crate::keyed::{Key, Range};
+use crate::keyed::Key;
 use crate::machine::{Machine, Room, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
 use crate::table::{Keyed, ROWS_MAX, Slot};
@@ -33,14 +35,6 @@ pub struct App {
     room: Room,
     /// When each `every` fires next; none before [`App::resume`].
     ticks: Vec<Option<i64>>,
-}
-
-/// The state of an app at one moment; cheap to make, clone and keep.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    module: Arc<Module>,
-    me: Arc<[u8; 32]>,
-    state: State,
 }
 
 /// Code to run for an event: the function, its arguments, what it answers, and what reading the arguments left.
@@ -294,110 +288,6 @@ impl App {
     }
 }
 
-impl Snapshot {
-    /// The module whose state it is.
-    pub fn module(&self) -> &Module {
-        &self.module
-    }
-
-    /// Runs a view and gives its result as JSON text.
-    ///
-    /// # Errors
-    /// Why there is no result.
-    pub fn view(
-        &self,
-        name: &str,
-        query: &[(String, String)],
-        by: &str,
-        now: i64,
-    ) -> Result<String, ViewError> {
-        self.view_within(name, query, by, now, usize::MAX)
-    }
-
-    /// As [`Snapshot::view`], but a result of more bytes is refused as soon as it has them.
-    ///
-    /// # Errors
-    /// Why there is no result.
-    pub fn view_within(
-        &self,
-        name: &str,
-        query: &[(String, String)],
-        by: &str,
-        now: i64,
-        bytes_max: usize,
-    ) -> Result<String, ViewError> {
-        let module = &*self.module;
-        let door = find(&module.views, name)
-            .ok_or_else(|| ViewError::NoSuchView { app: module.name.clone(), name: name.into() })?;
-        let mut budget = Budget::new();
-        let mut arguments = parameters(query, door, module, &mut budget).map_err(|unread| match unread {
-            Unread::Misshapen(wrong) => ViewError::Shape { message: wrong.message() },
-            Unread::Fault(fault) => view_refusal(fault),
-        })?;
-        if door.takes_caller {
-            arguments.push(Value::Text(by.into()));
-        }
-        let (mut state, context) = (self.state.clone(), Context { now, entropy: [0; 32], room: 0 });
-        let mut machine = Machine::new(module, &mut state, &self.me, &context);
-        machine.budget = budget;
-        let value = machine.run(door.function, arguments).map_err(view_refusal)?;
-        let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
-        let text = json::write_within(&value, kind, module, &mut machine.budget, bytes_max);
-        text.map_err(view_refusal)?.ok_or(ViewError::TooLarge { bytes_max })
-    }
-
-    /// Bytes that the rows of its lists take, with their keys and indexes; what values share (texts, bytes, lists) is not
-    /// counted.
-    pub fn memory(&self) -> usize {
-        let keyed = |list: &List| match list {
-            List::Keyed(keyed) => keyed.memory(),
-            List::Variable(_) => 0,
-        };
-        self.state.lists.iter().map(keyed).sum()
-    }
-
-    /// Every durable row of the state as a delta that [`App::restore`] takes, in order of list and key. Variables that have
-    /// their initial value are there too.
-    pub fn rows(&self) -> Vec<Delta> {
-        let module = &*self.module;
-        let mut rows = Vec::new();
-        for (number, list) in self.state.lists.iter().enumerate() {
-            let number = number as u32;
-            if module.lists[number as usize].transient {
-                continue;
-            }
-            // A row that came in within the limit of an event's deltas is within any limit.
-            match list {
-                List::Variable(value) => {
-                    let row = encoded_variable(value, number, module, usize::MAX).ok();
-                    rows.push(Delta { list: number, key: Vec::new(), row });
-                }
-                List::Keyed(keyed) => {
-                    let mut walk = keyed.walk(&Range::ALL, false);
-                    while let Some(key) = walk.next() {
-                        let slot = keyed.find(&key);
-                        let row = slot.and_then(|slot| encoded_row(keyed, slot, module, usize::MAX).ok());
-                        rows.push(Delta { list: number, key: key.to_bytes(), row });
-                    }
-                }
-            }
-        }
-        for (number, list) in self.state.lists.iter().enumerate() {
-            if let List::Keyed(keyed) = list
-                && keyed.counter != 0
-                && !module.lists[number].transient
-            {
-                let key = (number as u32).to_be_bytes().to_vec();
-                rows.push(Delta { list: COUNTERS, key, row: Some(counter_row(keyed.counter)) });
-            }
-        }
-        for (key, due) in self.state.timers.iter() {
-            rows.push(Delta { list: TIMERS, key: key.to_vec(), row: Some(counter_row(*due)) });
-        }
-        rows
-    }
-}
-
 fn find<'d>(doors: &'d [Door], name: &str) -> Option<&'d Door> {
     doors.iter().find(|door| door.name == name)
 }
@@ -435,37 +325,6 @@ fn refusal(fault: Fault) -> EventError {
         Fault::Refused(reason) => EventError::Refused { reason },
         Fault::Budget { unit, limit } => EventError::Budget { unit, limit },
     }
-}
-
-fn view_refusal(fault: Fault) -> ViewError {
-    match fault {
-        Fault::Refused(reason) => ViewError::Refused { reason },
-        Fault::Budget { unit, limit } => ViewError::Budget { unit, limit },
-    }
-}
-
-/// A view's arguments from a query's parameters.
-fn parameters(
-    query: &[(String, String)],
-    door: &Door,
-    module: &Module,
-    budget: &mut Budget,
-) -> json::Read<Vec<Value>> {
-    let wrong = |message: String| Err(json::Misshapen::new(message).into());
-    let mut values: Vec<Option<Value>> = vec![None; door.fields.len()];
-    for (name, text) in query {
-        let Some(at) = door.fields.iter().position(|field| field.name == *name) else {
-            let there: Vec<&str> = door.fields.iter().map(|field| field.name.as_str()).collect();
-            let there = if there.is_empty() { "none".into() } else { there.join(", ") };
-            let name: String = name.chars().take(40).collect();
-            return wrong(format!("there is no parameter `{name}`: `{}` takes {there}", door.name));
-        };
-        if values[at].is_some() {
-            return wrong(format!("parameter `{name}` is there twice"));
-        }
-        values[at] = Some(json::read_parameter(text, &door.fields[at], module, budget)?);
-    }
-    json::filled(values, &door.fields, module).map_err(|unread| unread.said(json::Misshapen::of_parameter))
 }
 
 fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static str> {
