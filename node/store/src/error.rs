@@ -54,6 +54,24 @@ pub enum StoreError {
         /// The greatest size in bytes.
         limit: usize,
     },
+    /// A checkpoint was written, and the medium gives back something else. The checkpoint before and the log are as they
+    /// were.
+    #[error(
+        "the disk does not give back what was written to {file}: {why}. It may be failing; the checkpoint before and the \
+         log after it are as they were"
+    )]
+    NotGivenBack {
+        /// The checkpoint.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The rows of a checkpoint are not in ascending order of list and key: a bug of the caller.
+    #[error("the rows of list {list} were given in no order")]
+    Order {
+        /// The list.
+        list: u64,
+    },
     /// The caller's sequence number is not the next one: a bug of the caller.
     #[error("frame {found} was appended where {expected} is next")]
     Sequence {

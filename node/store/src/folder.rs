@@ -9,6 +9,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{Storage, StoreError};
 
@@ -21,7 +22,14 @@ pub struct Folder {
     path: PathBuf,
     /// Open files by name. They stay open, so that an error of writing back is reported to the sync that must hear it.
     files: HashMap<String, File>,
-    _lock: File,
+    lock: Arc<File>,
+}
+
+impl Clone for Folder {
+    /// Another handle, which opens its own files; the folder stays locked until the last is dropped.
+    fn clone(&self) -> Self {
+        Self { path: self.path.clone(), files: HashMap::new(), lock: Arc::clone(&self.lock) }
+    }
 }
 
 impl Folder {
@@ -52,7 +60,7 @@ impl Folder {
             let entry = entry.map_err(StoreError::io("list", &shown))?;
             check_permissions(&path, &entry.path())?;
         }
-        Ok(Self { path, files: HashMap::new(), _lock: lock })
+        Ok(Self { path, files: HashMap::new(), lock: Arc::new(lock) })
     }
 
     /// The folder's path, absolute.
@@ -224,6 +232,10 @@ impl Storage for Folder {
         fs::remove_file(self.inside(name)?)?;
         self.files.remove(name);
         Ok(())
+    }
+
+    fn close(&mut self, name: &str) {
+        self.files.remove(name);
     }
 
     fn drop_cache(&mut self, name: &str) -> io::Result<()> {

@@ -30,6 +30,8 @@ pub(crate) const FRAME_HEADER_BYTES: usize = 72;
 pub(crate) enum Kind {
     /// The first frame of a run: a process opened the log. No payload.
     Start,
+    /// Changed rows, laid out as format 1 had them; read, never written.
+    ChangesOfFormat1,
     /// Changed rows.
     Changes,
 }
@@ -38,12 +40,13 @@ impl Kind {
     fn code(self) -> u32 {
         match self {
             Self::Start => 1,
-            Self::Changes => 2,
+            Self::ChangesOfFormat1 => 2,
+            Self::Changes => 3,
         }
     }
 
     fn from_code(code: u32) -> Option<Self> {
-        [Self::Start, Self::Changes].into_iter().find(|kind| kind.code() == code)
+        [Self::Start, Self::ChangesOfFormat1, Self::Changes].into_iter().find(|kind| kind.code() == code)
     }
 }
 

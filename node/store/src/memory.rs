@@ -23,6 +23,8 @@ pub enum Fault {
     Kill,
     /// The power fails while the operation goes on.
     PowerCut,
+    /// From this operation on, until the next start, a sync says that it is done, and is not.
+    Lie,
 }
 
 /// A folder in memory, and its faults.
@@ -42,6 +44,7 @@ struct Medium {
     operations: u64,
     faults: BTreeMap<u64, Fault>,
     dead: bool,
+    lying: bool,
     /// Bytes that all files together may have.
     room: u64,
 }
@@ -66,6 +69,7 @@ impl Memory {
             operations: 0,
             faults: BTreeMap::new(),
             dead: false,
+            lying: false,
             room: u64::MAX,
         })))
     }
@@ -95,6 +99,7 @@ impl Memory {
     pub fn restart(&self) {
         let mut medium = self.medium();
         medium.dead = false;
+        medium.lying = false;
         medium.faults.clear();
     }
 
@@ -102,6 +107,12 @@ impl Memory {
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.medium().dead
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.medium().used()
     }
 
     /// The bytes of a file as a process reads them; none if it is not there.
@@ -145,6 +156,8 @@ enum Step {
     Whole,
     /// Any part of it, then this error.
     Part(io::Error, Fault),
+    /// Nothing of it and no error, if it is a sync; else all of it.
+    Lie,
 }
 
 fn dead() -> io::Error {
@@ -174,11 +187,16 @@ impl Medium {
         let fault = self.faults.remove(&self.operations);
         self.operations += 1;
         Ok(match fault {
+            None if self.lying => Step::Lie,
             None => Step::Whole,
             Some(Fault::InputOutput) => {
                 Step::Part(io::Error::other("input/output error"), Fault::InputOutput)
             }
             Some(Fault::Full) => Step::Part(full(), Fault::Full),
+            Some(Fault::Lie) => {
+                self.lying = true;
+                Step::Lie
+            }
             Some(fault @ (Fault::Kill | Fault::PowerCut)) => Step::Part(dead(), fault),
         })
     }
@@ -186,7 +204,7 @@ impl Medium {
     /// Ends an operation that a fault fell on.
     fn end(&mut self, error: io::Error, fault: Fault) -> io::Error {
         match fault {
-            Fault::InputOutput | Fault::Full => {}
+            Fault::InputOutput | Fault::Full | Fault::Lie => {}
             Fault::Kill => self.dead = true,
             Fault::PowerCut => self.power_cut(),
         }
@@ -240,7 +258,7 @@ impl Medium {
     fn rename_with(&mut self, change: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let step = self.step()?;
         let happens = match &step {
-            Step::Whole => true,
+            Step::Whole | Step::Lie => true,
             Step::Part(_, Fault::Kill | Fault::PowerCut) => self.random().is_multiple_of(2),
             Step::Part(..) => false,
         };
@@ -250,7 +268,7 @@ impl Medium {
             self.unsynced_names.push(names);
         }
         match step {
-            Step::Whole => Ok(()),
+            Step::Whole | Step::Lie => Ok(()),
             Step::Part(error, fault) => Err(self.end(error, fault)),
         }
     }
@@ -275,7 +293,7 @@ impl Storage for Memory {
     fn list(&mut self) -> io::Result<Vec<String>> {
         let mut medium = self.medium();
         match medium.step()? {
-            Step::Whole => Ok(medium.names.keys().cloned().collect()),
+            Step::Whole | Step::Lie => Ok(medium.names.keys().cloned().collect()),
             Step::Part(error, fault) => Err(medium.end(error, fault)),
         }
     }
@@ -294,7 +312,7 @@ impl Storage for Memory {
     fn length(&mut self, name: &str) -> io::Result<u64> {
         let mut medium = self.medium();
         match medium.step()? {
-            Step::Whole => medium.find(name).map(|file| medium.files[file].cached.len() as u64),
+            Step::Whole | Step::Lie => medium.find(name).map(|file| medium.files[file].cached.len() as u64),
             Step::Part(error, fault) => Err(medium.end(error, fault)),
         }
     }
@@ -318,20 +336,20 @@ impl Storage for Memory {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let grown = (offset + bytes.len()).saturating_sub(medium.files[file].cached.len()) as u64;
         let step = match step {
-            Step::Whole if grown > 0 && medium.used() + grown > medium.room => {
+            Step::Whole | Step::Lie if grown > 0 && medium.used() + grown > medium.room => {
                 Step::Part(full(), Fault::Full)
             }
             step => step,
         };
         let written = match &step {
-            Step::Whole => bytes.len(),
+            Step::Whole | Step::Lie => bytes.len(),
             Step::Part(..) => medium.up_to(bytes.len()),
         };
         let content = &mut medium.files[file];
         put(&mut content.cached, offset, &bytes[..written]);
         content.unsynced.push((offset, bytes[..written].to_vec()));
         match step {
-            Step::Whole => Ok(()),
+            Step::Whole | Step::Lie => Ok(()),
             Step::Part(error, fault) => Err(medium.end(error, fault)),
         }
     }
@@ -348,6 +366,7 @@ impl Storage for Memory {
                 }
                 Ok(())
             }
+            Step::Lie => Ok(()),
             Step::Part(error, fault) => {
                 if matches!(fault, Fault::InputOutput | Fault::Full) {
                     medium.keep_some(file);
@@ -365,6 +384,7 @@ impl Storage for Memory {
                 medium.durable_names = medium.names.clone();
                 Ok(())
             }
+            Step::Lie => Ok(()),
             Step::Part(error, fault) => Err(medium.end(error, fault)),
         }
     }
@@ -385,6 +405,8 @@ impl Storage for Memory {
             Ok(())
         })
     }
+
+    fn close(&mut self, _: &str) {}
 
     fn drop_cache(&mut self, name: &str) -> io::Result<()> {
         let mut medium = self.medium();

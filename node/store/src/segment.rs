@@ -1,6 +1,6 @@
 //! Segments: how the log's files are named and sized, and the page each begins with (pure).
 //!
-//! Header page, little-endian: magic 8, format version u32, 0 u32, log id 16, number u64, size in bytes u64, secret u64,
+//! Header page, little-endian: magic 8, format version u32, 1 if the file was used before else 0 u32, log id 16, number u64, size in bytes u64, secret u64,
 //! first sequence u64, hash of the frame before 16, run u64, zeros, and in its last 16 bytes XXH3-128 of all before.
 //! Magic, version and the place of the hash are the same in every format, so that a newer one is told from damage.
 
@@ -8,8 +8,10 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
+use crate::walk::Position;
+
 /// The newest format of a segment that this program writes and reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The unit of the log in bytes: frames begin on its boundaries, so that an append never rewrites acknowledged bytes.
 /// It is the page of the system's cache and of the disks this was measured on.
@@ -17,7 +19,7 @@ pub(crate) const PAGE: usize = 4096;
 
 const MAGIC: [u8; 8] = *b"SELVSEGM";
 const VERSION: Range<usize> = 8..12;
-const ZERO: Range<usize> = 12..16;
+const USED_BEFORE: Range<usize> = 12..16;
 const LOG_ID: Range<usize> = 16..32;
 const NUMBER: Range<usize> = 32..40;
 const BYTES: Range<usize> = 40..48;
@@ -32,21 +34,24 @@ const HASH: Range<usize> = PAGE - 16..PAGE;
 pub(crate) const START_PAGES: usize = 16;
 
 /// No segment is larger, in bytes, whoever wrote it: a segment is read whole.
-const SEGMENT_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 64 << 20;
 
-/// How large segments are, in bytes; each a power of two.
+/// How large segments are, and when a checkpoint is due, in bytes. Segments' sizes are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// The first segment's; each next one is twice as large.
     pub first: u64,
     /// The greatest, unless a single frame needs more.
     pub most: u64,
+    /// Changes since the last checkpoint that make the next one due, at least.
+    pub checkpoint: u64,
 }
 
 impl Default for Sizes {
-    /// 1 MiB, so that a small node stays small, to 64 MiB, so that preparing is rare and reading one is quick.
+    /// Segments of 1 MiB, so that a small node stays small, to 16 MiB, so that preparing is rare and reading one is quick;
+    /// a checkpoint each 16 MiB, so that a small state's is rare and replaying that much takes a moment.
     fn default() -> Self {
-        Self { first: 1 << 20, most: SEGMENT_BYTES_MAX }
+        Self { first: 1 << 20, most: 16 << 20, checkpoint: 16 << 20 }
     }
 }
 
@@ -59,15 +64,33 @@ impl Sizes {
     }
 }
 
+/// What the name of a file begins with that was a segment, or is to be one: of any content.
+pub(crate) const SPARE: &str = "spare-";
+
 /// The name of a segment's file: sixteen hexadecimal digits, so that names sort as numbers do.
 pub(crate) fn file_name(number: u64) -> String {
-    format!("log-{number:016x}")
+    name_of("log-", number)
+}
+
+/// The name of a spare's file.
+pub(crate) fn spare_name(number: u64) -> String {
+    name_of(SPARE, number)
+}
+
+/// A name that ends with a number.
+pub(crate) fn name_of(kind: &str, number: u64) -> String {
+    format!("{kind}{number:016x}")
+}
+
+/// The number that a name of this kind ends with; none for any other name.
+pub(crate) fn number_of(kind: &str, name: &str) -> Option<u64> {
+    let number = u64::from_str_radix(name.strip_prefix(kind)?, 16).ok()?;
+    (name_of(kind, number) == name).then_some(number)
 }
 
 /// The number in a segment's file name; none for any other name.
 pub(crate) fn file_number(name: &str) -> Option<u64> {
-    let number = u64::from_str_radix(name.strip_prefix("log-")?, 16).ok()?;
-    (file_name(number) == name).then_some(number)
+    number_of("log-", name)
 }
 
 /// Whether a file of this name is a part of a log: where one is, the folder has had a node.
@@ -91,6 +114,8 @@ pub(crate) struct Header {
     pub first_sequence: u64,
     pub before: [u8; 16],
     pub run: u64,
+    /// What stands after its frames may be anything, not only zeros.
+    pub used_before: bool,
 }
 
 /// Why a page is no header.
@@ -101,10 +126,16 @@ pub(crate) enum HeaderError {
 }
 
 impl Header {
+    /// Where its first frame goes on.
+    pub fn position(&self) -> Position {
+        Position { sequence: self.first_sequence.saturating_sub(1), run: self.run, hash: self.before }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; PAGE];
         page[..8].copy_from_slice(&MAGIC);
         page[VERSION].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        page[USED_BEFORE].copy_from_slice(&u32::from(self.used_before).to_le_bytes());
         page[LOG_ID].copy_from_slice(&self.log_id);
         page[NUMBER].copy_from_slice(&self.number.to_le_bytes());
         page[BYTES].copy_from_slice(&self.bytes.to_le_bytes());
@@ -137,10 +168,12 @@ impl Header {
             first_sequence: number(&page[FIRST_SEQUENCE]),
             before: array(&page[BEFORE]),
             run: number(&page[RUN]),
+            used_before: page[USED_BEFORE] == 1u32.to_le_bytes(),
         };
-        let unused = page[ZERO].iter().chain(&page[PADDING]).all(|byte| *byte == 0);
+        let used = u32::from_le_bytes(array(&page[USED_BEFORE]));
         if version == 0
-            || !unused
+            || used > u32::from(version > 1)
+            || page[PADDING].iter().any(|byte| *byte != 0)
             || !header.bytes.is_multiple_of(PAGE as u64)
             || header.bytes > SEGMENT_BYTES_MAX
         {
@@ -173,6 +206,7 @@ mod tests {
             first_sequence: 40,
             before: [9; 16],
             run: 2,
+            used_before: true,
         }
     }
 
@@ -190,11 +224,11 @@ mod tests {
     #[test]
     fn a_newer_format_is_told_from_damage() {
         let mut page = header().encode();
-        page[VERSION].copy_from_slice(&2u32.to_le_bytes());
+        page[VERSION].copy_from_slice(&(FORMAT_VERSION + 1).to_le_bytes());
         page[PADDING].fill(0xaa);
         let hash = xxh3_128(&page[..HASH.start]).to_le_bytes();
         page[HASH].copy_from_slice(&hash);
-        assert_eq!(Header::decode(&page), Err(HeaderError::NewerFormat(2)));
+        assert_eq!(Header::decode(&page), Err(HeaderError::NewerFormat(FORMAT_VERSION + 1)));
     }
 
     #[test]
@@ -206,7 +240,7 @@ mod tests {
             bytes = sizes.next(Some(bytes), 0);
             all.push(bytes);
         }
-        assert_eq!(all.iter().map(|bytes| bytes >> 20).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        assert_eq!(all.iter().map(|bytes| bytes >> 20).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 16, 16, 16, 16]);
         let largest = crate::FRAME_BYTES_MAX + PAGE;
         assert!(sizes.next(None, largest) >= (largest + (1 + START_PAGES) * PAGE) as u64);
     }

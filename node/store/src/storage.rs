@@ -2,6 +2,7 @@
 //!
 //! It must not know what is in the files.
 
+use std::fmt;
 use std::io;
 
 use crate::StoreError;
@@ -10,8 +11,9 @@ use crate::error::is_full;
 /// A flat folder of files.
 ///
 /// A write is in the system's memory until [`sync_data`](Self::sync_data) of its file returned; a creation, renaming or
-/// removal until [`sync_folder`](Self::sync_folder) did. Names are plain: no separators, none of `.` and `..`.
-pub trait Storage: Send {
+/// removal until [`sync_folder`](Self::sync_folder) did. Names are plain: no separators, none of `.` and `..`. A clone is
+/// another handle on the same folder, for another job; two handles never write to the same file.
+pub trait Storage: Clone + fmt::Debug + Send + 'static {
     /// The names of all files, in no order.
     fn list(&mut self) -> io::Result<Vec<String>>;
     /// Makes an empty file that only its owner may read; an existing one is an error.
@@ -30,6 +32,8 @@ pub trait Storage: Send {
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// Lets go of a file that is not used for now: nothing but what an open file costs.
+    fn close(&mut self, name: &str);
     /// Forgets what the system's memory holds of the synced file, so that the next read is answered by the medium.
     fn drop_cache(&mut self, name: &str) -> io::Result<()>;
 }

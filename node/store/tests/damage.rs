@@ -191,8 +191,8 @@ fn frames_faked_inside_an_apps_bytes_are_nothing() {
     let _ = log.sync(appended).unwrap();
     let copy = memory.contents(&segment(1)).unwrap();
     let end = last_page(&copy) + PAGE;
-    // Header 72, count 4, list 8, key length 4, key 0, tag 1, row length 4.
-    let mut row = vec![0; PAGE - 93];
+    // Header 72, head 1, list 1, key 0, row length 2.
+    let mut row = vec![0; PAGE - 76];
     row.extend_from_slice(&copy[PAGE..end]);
     let appended =
         log.append(opened.next_sequence + 1, &[Change { list: 1, key: vec![], row: Some(row) }]).unwrap();
@@ -219,7 +219,10 @@ fn missing_foreign_short_and_newer_segments_are_refused_by_name() {
             assert!(memory.contents(&name).unwrap() == bytes, "{name} was changed");
         }
     };
-    check(&|files| drop(files.remove(0)), "log-0000000000000001 is missing");
+    check(
+        &|files| drop(files.remove(0)),
+        "what comes before log-0000000000000002, log or checkpoint, is missing",
+    );
     check(&|files| drop(files.remove(1)), "log-0000000000000002 is missing");
     check(&|files| files[1].1.clone_from(&other[1].1), "log-0000000000000002 belongs to another log");
     check(&|files| files[1].1.truncate(70_000), "log-0000000000000002 is damaged from byte 0 to byte 131072");
@@ -231,11 +234,11 @@ fn missing_foreign_short_and_newer_segments_are_refused_by_name() {
     check(
         &|files| {
             let page = &mut files[0].1[..PAGE];
-            page[8] = 2;
+            page[8] = 3;
             let hash = xxhash_rust::xxh3::xxh3_128(&page[..PAGE - 16]).to_le_bytes();
             page[PAGE - 16..].copy_from_slice(&hash);
         },
-        "log-0000000000000001 has format 2; this program knows formats up to 1",
+        "log-0000000000000001 has format 3; this program knows formats up to 2",
     );
 }
 

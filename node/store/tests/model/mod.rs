@@ -1,10 +1,12 @@
 //! What a log must hold, kept beside it: every acknowledged frame, and at most one that nobody knows of.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use store::{Change, Log, Memory, Opened, Sizes, StoreError};
+use std::collections::BTreeMap;
+
+use store::{Change, Log, Memory, Opened, Row, Sizes, StoreError};
 
 /// As small as segments can be, so that a short log has many.
-pub const SMALL: Sizes = Sizes { first: 128 << 10, most: 128 << 10 };
+pub const SMALL: Sizes = Sizes { first: 128 << 10, most: 128 << 10, checkpoint: 256 << 10 };
 
 /// SplitMix64, so that a seed replays a test.
 pub struct Random(pub u64);
@@ -30,23 +32,23 @@ impl Random {
         entropy
     }
 
-    /// The changes of one frame: small ones mostly, sometimes some pages of them.
+    /// The changes of one frame, of a few keys: small ones mostly, sometimes some pages of them.
     pub fn changes(&mut self) -> Vec<Change> {
         let bytes = match self.below(8) {
             0 => 3 * 4096 + self.below(4096),
-            1 => 4096 - 72 - 21 - 8 + self.below(3),
+            1 => 4096 - 72 - 5 + self.below(3),
             _ => self.below(200),
         };
-        let mut changes: Vec<Change> = (0..self.below(3))
-            .map(|_| Change { list: self.below(4), key: self.next().to_le_bytes().to_vec(), row: None })
-            .collect();
+        let mut changes: Vec<Change> =
+            (0..self.below(3)).map(|_| Change { list: self.below(4), key: self.key(), row: None }).collect();
         let byte = self.next().to_le_bytes()[0];
-        changes.push(Change {
-            list: 9,
-            key: self.next().to_le_bytes().to_vec(),
-            row: Some(vec![byte; bytes as usize]),
-        });
+        let (list, key) = (self.below(4), self.key());
+        changes.push(Change { list, key, row: Some(vec![byte; bytes as usize]) });
         changes
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        vec![self.below(7).to_le_bytes()[0]]
     }
 }
 
@@ -69,10 +71,29 @@ pub fn fill(log: &mut Log<Memory>, opened: &Opened, random: &mut Random, frames:
     all
 }
 
+/// Rows by list and key.
+pub type State = BTreeMap<(u64, Vec<u8>), Vec<u8>>;
+
+/// What changes make of a state.
+pub fn apply(state: &mut State, changes: impl IntoIterator<Item = Change>) {
+    for Change { list, key, row } in changes {
+        match row {
+            Some(row) => state.insert((list, key), row),
+            None => state.remove(&(list, key)),
+        };
+    }
+}
+
+/// The rows of a state, as a checkpoint takes them.
+pub fn rows(state: &State) -> Box<dyn Iterator<Item = Row> + Send> {
+    let rows = state.clone().into_iter();
+    Box::new(rows.map(|((list, key), row)| Row { list, key, row }))
+}
+
 /// What was acknowledged, and the frame whose outcome is unknown.
 #[derive(Default)]
 pub struct Model {
-    pub acknowledged: Vec<Change>,
+    pub acknowledged: State,
     pub unknown: Option<Vec<Change>>,
     pub run: u64,
 }
@@ -80,15 +101,22 @@ pub struct Model {
 impl Model {
     /// Judges what an opened log replayed, and goes on from there. Whether the unknown frame was kept.
     pub fn opened(&mut self, opened: &Opened, replayed: Vec<Change>) -> bool {
-        let kept = replayed != self.acknowledged;
-        if kept {
-            let mut with_unknown = self.acknowledged.clone();
-            with_unknown
-                .extend(self.unknown.take().expect("the log replayed something else than was acknowledged"));
-            assert!(replayed == with_unknown, "neither what was acknowledged nor that and the unknown frame");
-        }
+        let mut state = State::new();
+        apply(&mut state, replayed);
+        let mut with_unknown = self.acknowledged.clone();
+        apply(&mut with_unknown, self.unknown.take().unwrap_or_default());
+        let kept = state != self.acknowledged;
+        assert!(
+            !kept || state == with_unknown,
+            "neither what was acknowledged nor that and the unknown frame"
+        );
         assert!(opened.run > self.run, "run {} came after run {}", opened.run, self.run);
-        *self = Self { acknowledged: replayed, unknown: None, run: opened.run };
+        *self = Self { acknowledged: state, unknown: None, run: opened.run };
         kept
+    }
+
+    /// A frame was synced.
+    pub fn acknowledge(&mut self, changes: Vec<Change>) {
+        apply(&mut self.acknowledged, changes);
     }
 }

@@ -1,5 +1,5 @@
-//! What a log's bytes say after a crash: which frames are whole, where the log ends, and whether it is damaged (pure over
-//! the bytes of one segment at a time).
+//! The walk over a log's frames: which are whole, where the log ends, and whether it is damaged (pure over the bytes of one
+//! segment at a time).
 //!
 //! One frame at most was ever unsynced. So a bad frame with anything later that was begun is damage in the middle and is
 //! refused; a bad frame with nothing later is a torn tail and is cut. It must not write: `log` does what is found here.
@@ -27,48 +27,88 @@ impl fmt::Display for Cut {
     }
 }
 
+/// A place between two frames of a log, or after its last: no other log, and no other history of this one, has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The number of the frame before; 0 at the beginning.
+    pub sequence: u64,
+    /// The run of that frame; 0 at the beginning.
+    pub run: u64,
+    /// The hash of that frame; zero at the beginning.
+    pub hash: [u8; 16],
+}
+
+impl Position {
+    pub const BEGINNING: Self = Self { sequence: 0, run: 0, hash: [0; 16] };
+}
+
 /// The end of the log so far, as the walk moves on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Walk {
-    /// The sequence number of the next frame.
-    pub next_sequence: u64,
-    /// The run of the last frame; 0 before the first.
-    pub run: u64,
-    /// The hash of the last frame; zero before the first.
-    pub before: [u8; 16],
+    pub position: Position,
     /// Frames walked.
+    pub frames: u64,
+    /// The state that the frames up to here made is known: their changes are not handed out.
+    pub base: Position,
+    /// Bytes of changes that were handed out, and of the frames that they are in.
+    pub handed_out: Amount,
+}
+
+/// How much was written to the log: what is to be replayed, and what is to be read for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Amount {
+    /// Bytes of changes.
+    pub changes: u64,
+    /// Bytes of whole frames.
     pub frames: u64,
 }
 
-impl Walk {
-    pub const BEGINNING: Self = Self { next_sequence: 1, run: 0, before: [0; 16], frames: 0 };
+impl Amount {
+    pub fn add(&mut self, payload: usize, frame: usize) {
+        self.changes += payload as u64;
+        self.frames += frame as u64;
+    }
 
-    /// Checks that a segment goes on where the walk is. `last` names the segment before, and its size.
-    pub fn enter(
-        &self,
-        file: &str,
-        header: &Header,
-        last: Option<(&str, &End, u64)>,
-    ) -> Result<(), StoreError> {
-        if header.first_sequence == self.next_sequence
-            && header.before == self.before
-            && header.run == self.run
-        {
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            changes: self.changes.saturating_sub(before.changes),
+            frames: self.frames.saturating_sub(before.frames),
+        }
+    }
+}
+
+impl Walk {
+    /// A walk over the frames that begin with this segment; those after `base` are handed out.
+    pub fn from(header: &Header, base: Position) -> Self {
+        Self { position: header.position(), frames: 0, base, handed_out: Amount::default() }
+    }
+
+    /// Checks that a segment goes on where the walk is. `last` is the segment before: its name, where its frames end, and
+    /// its size.
+    pub fn enter(&self, file: &str, header: &Header, last: (&str, &End, u64)) -> Result<(), StoreError> {
+        if header.position() == self.position {
             return Ok(());
         }
-        Err(match last {
-            Some((last_file, end, bytes)) => StoreError::Corrupt {
-                file: last_file.to_owned(),
-                offset: end.offset as u64,
-                end: bytes,
-                why: format!(
-                    "{}, while {file} goes on after frame {}",
-                    end.why.unwrap_or("it ends"),
-                    header.first_sequence.saturating_sub(1)
-                ),
-            },
-            None => StoreError::Missing { file: format!("what comes before {file}") },
+        let (last_file, end, bytes) = last;
+        Err(StoreError::Corrupt {
+            file: last_file.to_owned(),
+            offset: end.offset as u64,
+            end: bytes,
+            why: format!(
+                "{}, while {file} goes on after frame {}",
+                end.why.unwrap_or("it ends"),
+                header.first_sequence.saturating_sub(1)
+            ),
         })
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.position.sequence + 1
+    }
+
+    /// Whether the walk is at the base's number without being at the base.
+    pub fn misses_base(&self) -> bool {
+        self.position.sequence == self.base.sequence && self.position != self.base
     }
 
     /// Walks the frames of one segment, handing their changes to `restore`, to the first page where none is.
@@ -83,14 +123,16 @@ impl Walk {
         let why = loop {
             let place = Place { secret: header.secret, offset };
             match self.frame(segment, place) {
-                Found::Frame { bytes, changes, hash, run } => {
-                    changes.into_iter().for_each(&mut *restore);
-                    *self = Self {
-                        next_sequence: self.next_sequence + 1,
-                        run,
-                        before: hash,
-                        frames: self.frames + 1,
-                    };
+                Found::Frame { bytes, payload_bytes, changes, position } => {
+                    if position.sequence > self.base.sequence {
+                        changes.into_iter().for_each(&mut *restore);
+                        self.handed_out.add(payload_bytes, bytes);
+                    }
+                    self.position = position;
+                    self.frames += 1;
+                    if self.misses_base() {
+                        return Err(self.of_another_history(file, offset, offset + bytes));
+                    }
                     offset += bytes;
                 }
                 Found::Nothing => break None,
@@ -114,11 +156,23 @@ impl Walk {
                 why: format!(
                     "{} where frame {} belongs, while frame {sequence} follows",
                     why.unwrap_or("nothing is there"),
-                    self.next_sequence
+                    self.next_sequence()
                 ),
             });
         }
         Ok(end)
+    }
+
+    pub fn of_another_history(&self, file: &str, offset: usize, end: usize) -> StoreError {
+        StoreError::Corrupt {
+            file: file.to_owned(),
+            offset: offset as u64,
+            end: end as u64,
+            why: format!(
+                "frame {} is not the one that the checkpoint was made after",
+                self.position.sequence
+            ),
+        }
     }
 
     /// What stands at a boundary, judged as the next frame.
@@ -138,31 +192,34 @@ impl Walk {
         // From here on the bytes are what some program wrote at this place of this segment.
         let bytes = frame_bytes(header.payload_bytes);
         let wrong = |why: String| Found::Wrong { bytes, why };
-        if header.sequence != self.next_sequence {
+        if header.sequence != self.next_sequence() {
             return wrong(format!(
                 "frame {} stands where frame {} belongs",
-                header.sequence, self.next_sequence
+                header.sequence,
+                self.next_sequence()
             ));
         }
-        if header.before != self.before {
+        if header.before != self.position.hash {
             return wrong(format!("frame {} does not follow the one before it", header.sequence));
         }
         let run = match header.kind {
-            Kind::Start => self.run + 1,
-            Kind::Changes => self.run,
+            Kind::Start => self.position.run + 1,
+            Kind::ChangesOfFormat1 | Kind::Changes => self.position.run,
         };
         if header.run != run || run == 0 {
             return wrong(format!("a frame of run {} stands where one of run {run} belongs", header.run));
         }
         let changes = match header.kind {
-            Kind::Start if payload.is_empty() => Vec::new(),
+            Kind::Start if payload.is_empty() => Some(Vec::new()),
             Kind::Start => return wrong("the start of a run holds more than a start does".to_owned()),
-            Kind::Changes => match change::decode(payload) {
-                Some(changes) => changes,
-                None => return wrong("a frame's changes are laid out wrongly".to_owned()),
-            },
+            Kind::ChangesOfFormat1 => change::decode_format_1(payload),
+            Kind::Changes => change::decode(payload),
         };
-        Found::Frame { bytes, changes, hash, run }
+        let Some(changes) = changes else {
+            return wrong("a frame's changes are laid out wrongly".to_owned());
+        };
+        let position = Position { sequence: header.sequence, run, hash };
+        Found::Frame { bytes, payload_bytes: header.payload_bytes, changes, position }
     }
 }
 
@@ -176,10 +233,18 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// The bytes after the end that are not zero as they were left.
-    pub fn cut(&self, file: &str, segment: &[u8]) -> Option<Cut> {
+    /// The bytes after the end that must be made zero: what a crash left of a frame, or what is not as it was left. Of a
+    /// file that was used before nobody can tell what was left there, and only a frame that was begun matters.
+    pub fn cut(&self, file: &str, header: &Header, segment: &[u8]) -> Option<Cut> {
         let rest = segment.get(self.offset..)?;
-        let bytes = rest.chunks(PAGE).rposition(|page| !is_zero(page)).map(|last| (last + 1) * PAGE)?;
+        let bytes = match header.used_before {
+            false => rest.chunks(PAGE).rposition(|page| !is_zero(page)).map(|last| (last + 1) * PAGE)?,
+            true => {
+                let place = Place { secret: header.secret, offset: self.offset };
+                let begun = FrameHeader::decode(segment, place)?;
+                frame_bytes(begun.payload_bytes).min(rest.len())
+            }
+        };
         Some(Cut { file: file.to_owned(), offset: self.offset as u64, bytes: bytes as u64 })
     }
 }
@@ -187,13 +252,13 @@ impl End {
 enum Found {
     Frame {
         bytes: usize,
+        payload_bytes: usize,
         changes: Vec<Change>,
-        hash: [u8; 16],
-        run: u64,
+        position: Position,
     },
     /// Zeros, or the end of the segment.
     Nothing,
-    /// Not a whole frame: torn or damaged.
+    /// Not a whole frame: torn or damaged, or never one.
     Bad(&'static str),
     /// A whole frame, but not the next one: no crash leaves that.
     Wrong {
@@ -227,7 +292,7 @@ mod tests {
         let mut before = [0; 16];
         for index in 0..3 {
             let kind = if index == 0 { Kind::Start } else { Kind::Changes };
-            let payload_bytes = if index == 0 { 0 } else { 4 };
+            let payload_bytes = 0;
             let mut header = FrameHeader { kind, payload_bytes, sequence: index as u64 + 1, run: 1, before };
             alter(index, &mut header);
             let mut frame = Vec::new();
@@ -243,6 +308,7 @@ mod tests {
             first_sequence: 1,
             before: [0; 16],
             run: 0,
+            used_before: false,
         };
         (header, bytes)
     }
@@ -251,7 +317,7 @@ mod tests {
     fn whole_frames_that_do_not_follow_are_damage_whatever_their_hash() {
         let check = |alter: &dyn Fn(usize, &mut FrameHeader), expected: &str| {
             let (header, bytes) = segment(alter);
-            let mut walk = Walk::BEGINNING;
+            let mut walk = Walk::from(&header, Position::BEGINNING);
             let found = match walk.segment("log", &header, &bytes, &mut |_| {}) {
                 Ok(end) => format!("{} frames to {}", walk.frames, end.offset),
                 Err(error) => error.to_string().split(". Nothing").next().unwrap_or_default().to_owned(),
