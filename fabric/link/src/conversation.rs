@@ -78,6 +78,11 @@ impl Conversation {
         self.transients.push_back(transient);
     }
 
+    /// Whether something waits that is worth something now.
+    pub(crate) fn has_transients(&self) -> bool {
+        !self.transients.is_empty()
+    }
+
     /// Writes what is worth something now; nothing of it is kept. Whether anything was written.
     pub(crate) fn write_transients(&mut self, out: &mut Vec<u8>, end: usize) -> bool {
         let before = out.len();

@@ -89,13 +89,26 @@ pub const ROUND_TRIP_INITIAL: Span = Span::milliseconds(333);
 /// Smallest time of any timer (RFC 9002, 6.1.2).
 pub const GRANULARITY: Span = Span::milliseconds(1);
 
-/// Packets acknowledged above a missing one before it counts as lost (RFC 9002, 6.1.1).
+/// Packets acknowledged above a missing one before it counts as lost, while no reordering was seen (RFC 9002, 6.1.1).
 pub const REORDERING_PACKETS: u64 = 3;
+
+/// Losses declared after one another, none of them spurious, after which seen reordering is forgotten (RFC 8985, 6.2.4).
+pub const REORDERING_EPISODES: u64 = 16;
+
+/// Lost packets remembered, in case they were only late: those of the largest window.
+pub const LOST_KEPT_MAX: usize = 4_096;
+
+/// A timer that fires so much too late shows that the machine slept, and times measured over it say nothing of the path.
+pub const SLEPT: Span = Span::seconds(1);
+
+/// What is sent in one go when it is paced: a timer a millisecond at most.
+pub const PACING_QUANTUM: Span = Span::milliseconds(1);
+
+/// Datagrams that may go at once after a pause (RFC 9002, 7.7: the initial window).
+pub const PACING_BURST_DATAGRAMS: u64 = 10;
 
 /// Bytes of the first congestion window, and the smallest one (RFC 9002, 7.2).
 pub const CONGESTION_WINDOW_INITIAL: u64 = 10 * DATAGRAM_BYTES_MAX as u64;
-/// See [`CONGESTION_WINDOW_INITIAL`].
-pub const CONGESTION_WINDOW_MIN: u64 = 2 * DATAGRAM_BYTES_MAX as u64;
 /// Bytes in flight at most: what a receiver's reordering can hold of several streams, and a bound on what is kept sent.
 pub const CONGESTION_WINDOW_MAX: u64 = 4 * 1024 * 1024;
 

@@ -338,6 +338,10 @@ impl Link {
             self.asking.as_ref().map(|(_, retry)| retry.at),
             self.confirm_by.filter(|_| self.conversation.has_outgoing()),
             self.conversation.recovery.next_timeout(),
+            self.conversation
+                .recovery
+                .paced_until()
+                .filter(|_| self.has_work() || self.conversation.has_transients()),
             self.path.challenge_at().filter(|_| self.has_work()),
         ]
         .into_iter()

@@ -1,15 +1,15 @@
-//! What was sent and not acknowledged, when it counts as lost, and how much may be on its way (RFC 9002, simplified).
+//! What was sent and not acknowledged, and when it counts as lost (RFC 9002 and RFC 8985; docs/link.md, 7).
 //!
-//! Differences from RFC 9002: one packet number space; NewReno without slow-start exit by delay and without persistent
-//! congestion; no pacing; a probe is whatever is to be resent. What was in a lost packet is named as [`Content`]; the
-//! streams decide from their own state what of it is sent again, so no packet is ever copied.
+//! What was in a lost packet is named as [`Content`]; the streams decide from their own state what of it is sent again, so
+//! no packet is ever copied. How much may be on its way is the business of [`Congestion`], when it goes that of [`Pacing`].
 
 use std::collections::BTreeMap;
 
-use crate::limits::{
-    ACK_DELAY_MAX, CONGESTION_WINDOW_INITIAL, CONGESTION_WINDOW_MAX, CONGESTION_WINDOW_MIN, GRANULARITY,
-    PROBE_INTERVAL_MAX, REORDERING_PACKETS, ROUND_TRIP_INITIAL,
-};
+use crate::congestion::Congestion;
+use crate::limits::{DATAGRAM_BYTES_MAX, LOST_KEPT_MAX, PROBE_INTERVAL_MAX, REORDERING_PACKETS, SLEPT};
+use crate::pacing::{Pacing, Rate};
+use crate::reordering::Reordering;
+use crate::round_trip::RoundTrip;
 use crate::time::{Span, Time};
 
 /// What a packet carried that somebody waits for.
@@ -61,6 +61,15 @@ struct Sent {
     content: Vec<Content>,
 }
 
+/// A packet that counts as lost, and may only be late.
+#[derive(Debug)]
+struct Lost {
+    at: Time,
+    /// The cut that it made or was part of.
+    episode: u64,
+    content: Vec<Content>,
+}
+
 /// What an acknowledgement or a timer told.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
@@ -72,37 +81,46 @@ pub(crate) struct Told {
 #[derive(Debug)]
 pub(crate) struct Recovery {
     sent: BTreeMap<u64, Sent>,
+    lost: BTreeMap<u64, Lost>,
     largest_acknowledged: Option<u64>,
+    /// One above the highest number that was sent.
+    next_number: u64,
     in_flight: u64,
-    window: u64,
-    slow_start_threshold: u64,
-    /// Losses of packets sent before this are of the same event (RFC 9002, 7.3.2).
-    recovering_since: Option<Time>,
-    round_trip: Option<RoundTrip>,
+    congestion: Congestion,
+    pacing: Pacing,
+    reordering: Reordering,
+    round_trip: RoundTrip,
     loss_at: Option<Time>,
     last_sent: Time,
     /// Probes since something was heard.
     probes: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct RoundTrip {
-    smoothed: u64,
-    variation: u64,
-    smallest: u64,
-    latest: u64,
+/// Probes after which a flight is given up but for its last packet, which keeps the timer alive, and the window begins
+/// anew from the smallest: three times a probe's interval is what RFC 9002, 7.6.1, takes for persistent congestion.
+const PROBES_KEEPING_FLIGHT: u32 = 2;
+
+/// What a timer of recovery asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    Nothing,
+    Lost(Vec<Content>),
+    /// A packet goes out even if the congestion window is full.
+    Probe(Vec<Content>),
 }
 
 impl Recovery {
     pub(crate) fn new() -> Recovery {
         Recovery {
             sent: BTreeMap::new(),
+            lost: BTreeMap::new(),
             largest_acknowledged: None,
+            next_number: 0,
             in_flight: 0,
-            window: CONGESTION_WINDOW_INITIAL,
-            slow_start_threshold: u64::MAX,
-            recovering_since: None,
-            round_trip: None,
+            congestion: Congestion::new(),
+            pacing: Pacing::default(),
+            reordering: Reordering::default(),
+            round_trip: RoundTrip::default(),
             loss_at: None,
             last_sent: Time(0),
             probes: 0,
@@ -112,22 +130,35 @@ impl Recovery {
     /// A new packet number space: everything on its way counts as lost. What was measured of the path stays.
     pub(crate) fn restart(&mut self) -> Vec<Content> {
         self.largest_acknowledged = None;
+        self.next_number = 0;
         self.loss_at = None;
         self.in_flight = 0;
+        self.lost.clear();
+        self.congestion.restart_numbers();
         std::mem::take(&mut self.sent).into_values().flat_map(|sent| sent.content).collect()
     }
 
     /// A new path: nothing is known of it (RFC 9000, 9.4).
     pub(crate) fn path_changed(&mut self) {
-        self.round_trip = None;
-        self.window = CONGESTION_WINDOW_INITIAL;
-        self.slow_start_threshold = u64::MAX;
-        self.recovering_since = None;
+        self.round_trip = RoundTrip::default();
+        self.reordering = Reordering::default();
+        self.congestion = Congestion::new();
+        // What is lost of the path before says nothing of this one.
+        self.lost.clear();
     }
 
-    /// Whether the congestion window has room for a full datagram.
-    pub(crate) fn has_room(&self) -> bool {
-        self.in_flight + crate::limits::DATAGRAM_BYTES_MAX as u64 <= self.window
+    /// Whether a full datagram may go now: the window has room, and its turn has come.
+    pub(crate) fn has_room(&mut self, now: Time) -> bool {
+        let datagram = DATAGRAM_BYTES_MAX as u64;
+        if self.in_flight + datagram > self.congestion.window() {
+            self.pacing.until = None;
+            return false;
+        }
+        let Some(span) = self.round_trip.smoothed() else { return true };
+        // As much as makes the window full in slow start, and a little more than it after that (RFC 9002, 7.7).
+        let window = self.congestion.window();
+        let bytes = if self.congestion.is_slow_start() { 2 * window } else { window + window / 4 };
+        self.pacing.allows(now, Rate { bytes, span }, datagram)
     }
 
     /// Whether something is on its way.
@@ -154,6 +185,9 @@ impl Recovery {
         let bytes = bytes as u64;
         self.in_flight += bytes;
         self.last_sent = now;
+        self.next_number = number + 1;
+        self.congestion.on_sent(self.in_flight);
+        self.pacing.on_sent(bytes);
         self.sent.insert(number, Sent { at: now, bytes, content });
     }
 
@@ -161,73 +195,75 @@ impl Recovery {
     pub(crate) fn on_acknowledged(&mut self, now: Time, ranges: &[(u64, u64)], delay: Span) -> Told {
         let mut told = Told::default();
         let Some((_, largest)) = ranges.first().copied() else { return told };
-        let mut newest = None;
+        let slept = self.next_timeout().is_some_and(|at| at + SLEPT < now);
+        let expected = self.round_trip.expected();
+        let (mut is_news, mut bytes, mut late) = (false, 0, None);
         for (start, end) in ranges {
-            let numbers: Vec<u64> = self.sent.range(*start..=*end).map(|(number, _)| *number).collect();
-            for number in numbers {
-                let Some(sent) = self.sent.remove(&number) else { continue };
+            self.take_back(now, (*start, *end), expected, &mut late, &mut told.acknowledged);
+            while let Some((number, _)) = self.sent.range(*start..=*end).next() {
+                let number = *number;
+                let Some(sent) = self.sent.remove(&number) else { break };
                 self.in_flight -= sent.bytes;
-                if number == largest {
-                    self.measure(now - sent.at, delay);
+                is_news = true;
+                if self.largest_acknowledged.is_some_and(|before| number < before) {
+                    late = late.max(Some((now - sent.at).minus(expected)));
                 }
-                newest = newest.max(Some(sent.at));
-                self.grow(&sent);
+                if self.congestion.counts(sent.at) {
+                    bytes += sent.bytes;
+                }
+                if number == largest && !slept {
+                    self.round_trip.measure(now - sent.at, delay);
+                    self.congestion.on_round_trip(now - sent.at, number, self.next_number);
+                }
                 told.acknowledged.extend(sent.content);
             }
         }
-        if newest.is_some() {
+        if let (Some(by), false) = (late, slept) {
+            self.reordering.on_late(by);
+        }
+        if is_news {
             self.largest_acknowledged = self.largest_acknowledged.max(Some(largest));
             self.probes = 0;
+            let round_trip = self.round_trip.smoothed().unwrap_or_default();
+            if bytes > 0 {
+                self.congestion.on_acknowledged(now, bytes, round_trip);
+            }
             told.lost = self.detect_losses(now);
         }
         told
     }
 
-    /// RFC 9002, 5.3.
-    fn measure(&mut self, latest: Span, delay: Span) {
-        let latest = latest.0;
-        let Some(known) = &mut self.round_trip else {
-            self.round_trip =
-                Some(RoundTrip { smoothed: latest, variation: latest / 2, smallest: latest, latest });
-            return;
-        };
-        known.smallest = known.smallest.min(latest);
-        known.latest = latest;
-        let delay = delay.0.min(ACK_DELAY_MAX.0);
-        let adjusted = if latest >= known.smallest + delay { latest - delay } else { latest };
-        known.variation = (3 * known.variation + known.smoothed.abs_diff(adjusted)) / 4;
-        known.smoothed = (7 * known.smoothed + adjusted) / 8;
-    }
-
-    /// RFC 9002, 7.3: exponential below the threshold, one datagram a round trip above; not for what was sent before
-    /// the last loss.
-    fn grow(&mut self, sent: &Sent) {
-        if self.recovering_since.is_some_and(|since| sent.at <= since) {
-            return;
+    /// Packets of this range that counted as lost came after all.
+    fn take_back(
+        &mut self,
+        now: Time,
+        (start, end): (u64, u64),
+        expected: Span,
+        late: &mut Option<Span>,
+        acknowledged: &mut Vec<Content>,
+    ) {
+        while let Some((number, _)) = self.lost.range(start..=end).next() {
+            let number = *number;
+            let Some(lost) = self.lost.remove(&number) else { break };
+            *late = (*late).max(Some((now - lost.at).minus(expected)));
+            self.congestion.on_spurious(lost.episode);
+            acknowledged.extend(lost.content);
         }
-        let datagram = crate::limits::DATAGRAM_BYTES_MAX as u64;
-        let more = if self.window < self.slow_start_threshold {
-            sent.bytes
-        } else {
-            (datagram * sent.bytes / self.window).max(1)
-        };
-        self.window = (self.window + more).min(CONGESTION_WINDOW_MAX);
     }
 
-    /// RFC 9002, 6.1: by packets above and by time.
+    /// By packets above as long as no reordering was seen, and by time (RFC 9002, 6.1; RFC 8985, 6.2).
     fn detect_losses(&mut self, now: Time) -> Vec<Content> {
         self.loss_at = None;
         let Some(largest) = self.largest_acknowledged else { return Vec::new() };
-        let (smoothed, latest) =
-            self.round_trip.map_or((ROUND_TRIP_INITIAL.0, 0), |known| (known.smoothed, known.latest));
-        let wait = Span((smoothed.max(latest) * 9 / 8).max(GRANULARITY.0));
+        let wait = Span(self.round_trip.expected().0 + self.reordering.window(&self.round_trip).0);
+        let counts = !self.reordering.was_seen();
         let mut lost = Vec::new();
         for (number, sent) in self.sent.range(..largest) {
-            if *number + REORDERING_PACKETS <= largest || sent.at + wait <= now {
+            let overdue = sent.at + wait;
+            if (counts && *number + REORDERING_PACKETS <= largest) || overdue <= now {
                 lost.push(*number);
             } else {
-                let at = sent.at + wait;
-                self.loss_at = Some(self.loss_at.map_or(at, |earlier| earlier.min(at)));
+                self.loss_at = Some(self.loss_at.map_or(overdue, |earlier| earlier.min(overdue)));
             }
         }
         self.lose(now, &lost)
@@ -238,21 +274,22 @@ impl Recovery {
         for number in numbers {
             let Some(sent) = self.sent.remove(number) else { continue };
             self.in_flight -= sent.bytes;
-            if self.recovering_since.is_none_or(|since| sent.at > since) {
-                self.recovering_since = Some(now);
-                self.window = (self.window / 2).max(CONGESTION_WINDOW_MIN);
-                self.slow_start_threshold = self.window;
+            if self.congestion.counts(sent.at) {
+                self.reordering.on_episode();
             }
-            content.extend(sent.content);
+            let episode = self.congestion.on_lost(now, sent.at);
+            content.extend(sent.content.iter().cloned());
+            if self.lost.len() >= LOST_KEPT_MAX {
+                self.lost.pop_first();
+            }
+            self.lost.insert(*number, Lost { at: sent.at, episode, content: sent.content });
         }
         content
     }
 
     /// The time after which a probe asks for an acknowledgement (RFC 9002, 6.2.1), doubled each time, bounded.
     pub(crate) fn probe_interval(&self) -> Span {
-        let once = self.round_trip.map_or(3 * ROUND_TRIP_INITIAL.0, |known| {
-            known.smoothed + (4 * known.variation).max(GRANULARITY.0) + ACK_DELAY_MAX.0
-        });
+        let once = self.round_trip.probe_after().0;
         Span(once.saturating_mul(1 << self.probes.min(20)).min(PROBE_INTERVAL_MAX.0))
     }
 
@@ -265,9 +302,15 @@ impl Recovery {
         Some(self.loss_at.map_or(probe_at, |at| at.min(probe_at)))
     }
 
+    /// When what waits for its turn may go.
+    pub(crate) fn paced_until(&self) -> Option<Time> {
+        self.pacing.until
+    }
+
     /// The timer fired: packets are lost by time, or it is time for a probe; then the content of the oldest packet is
     /// named once more and stays waited for.
     pub(crate) fn on_timeout(&mut self, now: Time) -> Timeout {
+        self.pacing.on_timeout(now);
         if self.loss_at.is_some_and(|at| at <= now) {
             return Timeout::Lost(self.detect_losses(now));
         }
@@ -281,23 +324,14 @@ impl Recovery {
             // Nothing of this flight comes back any more: it is not counted twice against the window.
             let numbers: Vec<u64> = self.sent.keys().rev().skip(1).copied().collect();
             let mut lost = self.lose(now, &numbers);
+            if !numbers.is_empty() {
+                self.congestion.collapse();
+            }
             lost.extend(oldest);
             return Timeout::Probe(lost);
         }
         Timeout::Probe(oldest)
     }
-}
-
-/// Probes after which a flight is given up but for its last packet, which keeps the timer alive.
-const PROBES_KEEPING_FLIGHT: u32 = 2;
-
-/// What a timer of recovery asks for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Timeout {
-    Nothing,
-    Lost(Vec<Content>),
-    /// A packet goes out even if the congestion window is full.
-    Probe(Vec<Content>),
 }
 
 #[cfg(test)]
@@ -308,6 +342,10 @@ mod tests {
         recovery.on_sent(Time(at), number, 100, vec![Content::Hailed { number }]);
     }
 
+    fn of(numbers: impl IntoIterator<Item = u64>) -> Vec<Content> {
+        numbers.into_iter().map(|number| Content::Hailed { number }).collect()
+    }
+
     #[test]
     fn three_packets_above_make_a_loss() {
         let mut recovery = Recovery::new();
@@ -315,7 +353,7 @@ mod tests {
             ping(&mut recovery, 0, number);
         }
         let told = recovery.on_acknowledged(Time(1000), &[(3, 3)], Span(0));
-        assert_eq!(told.lost, [Content::Hailed { number: 0 }]);
+        assert_eq!(told.lost, of([0]));
         assert!(recovery.next_timeout().is_some(), "numbers 1 and 2 may be lost by time");
         let at = recovery.next_timeout().unwrap();
         let Timeout::Lost(lost) = recovery.on_timeout(at) else { panic!("a loss by time") };
@@ -341,16 +379,55 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_the_window_once_a_round_trip() {
+    fn a_late_packet_takes_the_cut_back_and_makes_patient() {
+        let mut recovery = Recovery::new();
+        let round_trip = 20_000;
+        for number in 0..10 {
+            ping(&mut recovery, number, number);
+        }
+        let before = recovery.congestion.window();
+        // 0 is missing while 1 to 5 came: lost, as far as anybody knows.
+        let told = recovery.on_acknowledged(Time(round_trip + 5), &[(1, 5)], Span(0));
+        assert_eq!((told.lost, recovery.congestion.window() < before), (of([0]), true));
+        // It was 4 ms late.
+        let told = recovery.on_acknowledged(Time(round_trip + 4_000), &[(0, 6)], Span(0));
+        assert_eq!(told.acknowledged, of([0, 6]));
+        assert!(recovery.congestion.window() >= before);
+        // From now on as late a packet is waited for, however many came before it.
+        let start = 100_000;
+        for number in 10..30 {
+            ping(&mut recovery, start + number, number);
+        }
+        let told = recovery.on_acknowledged(Time(start + round_trip), &[(11, 29), (0, 9)], Span(0));
+        assert_eq!(told.lost, []);
+        let told = recovery.on_acknowledged(Time(start + round_trip + 3_900), &[(0, 29)], Span(0));
+        assert_eq!((told.acknowledged, told.lost), (of([10]), vec![]));
+    }
+
+    #[test]
+    fn the_oldest_flight_collapses_the_window_and_its_late_answer_restores_it() {
         let mut recovery = Recovery::new();
         for number in 0..10 {
             ping(&mut recovery, number, number);
         }
-        let before = recovery.window;
-        recovery.on_acknowledged(Time(1000), &[(6, 6)], Span(0));
-        assert_eq!(recovery.window, (before + 100) / 2);
-        let halved = recovery.window;
-        recovery.on_acknowledged(Time(1001), &[(9, 9)], Span(0));
-        assert_eq!(recovery.window, halved);
+        let before = recovery.congestion.window();
+        for _ in 0..3 {
+            let at = recovery.next_timeout().unwrap();
+            assert!(matches!(recovery.on_timeout(at), Timeout::Probe(_)));
+        }
+        assert_eq!(recovery.congestion.window(), 2 * DATAGRAM_BYTES_MAX as u64);
+        recovery.on_acknowledged(Time(10_000_000), &[(0, 9)], Span(0));
+        assert!(recovery.congestion.window() >= before);
+    }
+
+    #[test]
+    fn a_machine_that_slept_measures_nothing() {
+        let mut recovery = Recovery::new();
+        ping(&mut recovery, 0, 0);
+        recovery.on_acknowledged(Time(20_000), &[(0, 0)], Span(0));
+        let known = recovery.probe_interval();
+        ping(&mut recovery, 30_000, 1);
+        recovery.on_acknowledged(Time(86_400_000_000), &[(0, 1)], Span(0));
+        assert_eq!(recovery.probe_interval(), known);
     }
 }

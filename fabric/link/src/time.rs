@@ -23,6 +23,11 @@ impl Span {
         Span(count * 1_000_000)
     }
 
+    /// What is left of this span without another one, at least nothing.
+    pub(crate) const fn minus(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+
     /// This span `count` times, at the most the longest one.
     pub const fn times(self, count: u64) -> Span {
         Span(self.0.saturating_mul(count))

@@ -51,7 +51,7 @@ impl Link {
         let mut frames = Vec::with_capacity(DATAGRAM_BYTES_MAX);
         let acknowledges = self.write_acknowledgement(call, &mut frames, end);
         let (mut contents, mut says) = (Vec::new(), false);
-        if forced || self.conversation.recovery.has_room() {
+        if forced || self.conversation.recovery.has_room(call.now) {
             self.write_frames(call.now, forced, &mut frames, end, &mut contents);
             says = self.is_proven() && self.conversation.write_transients(&mut frames, end);
         }
