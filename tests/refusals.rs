@@ -92,6 +92,12 @@ fn what_cannot_start_says_what_and_what_to_do() {
             &["a file is a file, not a folder"],
         ),
         (
+            &["node", "--dir", "a file", "--app", "notes.weft", "notes.weft", "--http", "127.0.0.1:0"],
+            1,
+            &["the app notes is given twice"],
+        ),
+        (&["node", "--dir", "new", "--app", ".", "--http", "127.0.0.1:0"], 1, &["it is a folder", ".weft"]),
+        (
             &["node", "--dir", "full", "--app", "notes.weft", "--http", "127.0.0.1:0"],
             1,
             &["full is not empty and no node's folder"],

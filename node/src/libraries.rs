@@ -17,6 +17,7 @@ pub fn beside(app: &Path) -> impl FnMut(&str) -> Result<String, String> + use<> 
 fn read(folder: &Path, path: &str) -> Result<String, String> {
     let said = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no file {}", folder.join(path).display()),
+        std::io::ErrorKind::PermissionDenied => format!("{error}: whoever runs this may not read it"),
         _ => error.to_string(),
     };
     let inside = folder.canonicalize().map_err(said)?;

@@ -193,6 +193,10 @@ impl Node {
         give_settings(&mut apps, config.settings)?;
         allow_loss(&mut apps, config.allow_loss)?;
         let names = apps.iter().map(|app| app.module.name.clone()).collect::<Vec<_>>();
+        // Before the folder is touched: of two the first could change what it keeps.
+        if let Some((_, twice)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            return Err(StartError::Twice(twice.clone()).into());
+        }
         let folder = Folder::open(&config.dir)?;
         let path = folder.path().to_owned();
         let listener = listen(config.http).await?;

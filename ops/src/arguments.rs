@@ -374,6 +374,8 @@ mod tests {
         check("demo --dir", "a value is required for '--dir <DIR>'");
         check("app check", "<FILE>...");
         check("app doc a.weft --openapi --json-schema", "cannot be used with");
+        check("app plan a.weft", "--node <DIR>");
+        check("app plan a.weft b.weft --node d", "cannot be used with");
         check("completions tclsh", "invalid value 'tclsh'");
         check("weave", "unrecognized subcommand 'weave'");
     }

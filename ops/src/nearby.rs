@@ -20,6 +20,13 @@ pub fn meant(path: &Path, wanted: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     Some(path.with_file_name(near))
 }
 
+/// The first file in a folder, by name, with an extension.
+pub fn first(folder: &Path, extension: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.take(NEIGHBOURS_MAX);
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.extension().is_some_and(|found| found == extension)).min()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

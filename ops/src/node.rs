@@ -82,6 +82,13 @@ fn with_advice(error: NodeError) -> anyhow::Error {
                 |near| format!("did you mean {}?", near.display()),
             )
         }
+        NodeError::ReadApp { path, .. } if path.is_dir() => {
+            let app = nearby::first(path, "weft").unwrap_or_else(|| path.join("app.weft"));
+            format!("it is a folder, and --app takes the path of an app's file, such as {}", app.display())
+        }
+        NodeError::ReadApp { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            "let the user who runs the node read it".to_owned()
+        }
         _ => return error.into(),
     };
     anyhow::anyhow!("{error}; {advice}")
@@ -113,6 +120,24 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    #[test]
+    fn an_app_that_is_not_read_comes_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        let said = |path: &std::path::Path, kind: ErrorKind| {
+            with_advice(NodeError::ReadApp { path: path.to_owned(), source: kind.into() }).to_string()
+        };
+        assert!(said(&path, ErrorKind::IsADirectory).ends_with("app.weft"));
+        for name in ["b.weft", "a.txt"] {
+            std::fs::write(path.join(name), "").unwrap();
+        }
+        assert!(said(&path, ErrorKind::IsADirectory).ends_with("b.weft"));
+        assert!(said(&path.join("a.weft"), ErrorKind::NotFound).ends_with("b.weft?"));
+        assert!(
+            said(&path.join("b.weft"), ErrorKind::PermissionDenied).ends_with("who runs the node read it")
+        );
+    }
 
     #[test]
     fn whoever_opens_a_node_to_other_machines_hears_of_the_token() {

@@ -14,6 +14,9 @@ use crate::text::{self, TextFault};
 /// What a node id's text begins with: the kind and the version of the text.
 const NODE_PREFIX: &str = "sv1";
 
+/// Length of a node id as text: the prefix, and 36 bytes in base32.
+const NODE_TEXT_BYTES: usize = 61;
+
 /// Bytes of a signature.
 pub(crate) const SIGNATURE_BYTES: usize = 64;
 
@@ -86,6 +89,10 @@ impl FromStr for NodeId {
     type Err = NodeIdError;
 
     fn from_str(text: &str) -> Result<NodeId, NodeIdError> {
+        // What is too short or too long would have another checksum, too, and that would say less.
+        if text.starts_with(NODE_PREFIX) && text.len() != NODE_TEXT_BYTES {
+            return Err(NodeIdError::Shape(text.to_owned()));
+        }
         let bytes = text::decode(NODE_PREFIX, text).map_err(|fault| match fault {
             TextFault::Prefix => NodeIdError::Prefix(text.to_owned()),
             TextFault::Character => NodeIdError::Shape(text.to_owned()),

@@ -76,6 +76,13 @@ impl App {
         Ok(())
     }
 
+    /// The value of a setting, as JSON; none if there is no such setting.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        let at = self.module.settings.iter().position(|setting| setting.name == name)?;
+        let (value, kind) = (self.state.settings.get(at)?, &self.module.settings[at].kind);
+        json::write_value(value, kind, &self.module, &mut Budget::new()).ok()
+    }
+
     pub(crate) fn set_value(&mut self, setting: usize, value: Value) {
         if let Some(place) = Arc::make_mut(&mut self.state.settings).get_mut(setting) {
             *place = value;

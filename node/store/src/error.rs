@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum StoreError {
     /// An operation failed before anything of the log was at stake: while opening, or on a file beside it.
-    #[error("cannot {operation} {file}: {source}")]
+    #[error("cannot {operation} {file}: {source}{}", advice(source))]
     Io {
         /// What was tried.
         operation: &'static str,
@@ -192,10 +192,35 @@ impl StoreError {
     }
 }
 
+/// What to do where it is not the system's reason that says it.
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ". It may be another user's: run this as the user whose node it is, or name another folder"
+        }
+        _ => "",
+    }
+}
+
 /// Whether an error means that the medium is full (or a quota is), so that nothing but room is lacking.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_is_told_what_to_do() {
+        let said = |kind: io::ErrorKind| StoreError::io("list", "/a")(io::Error::from(kind)).to_string();
+        assert!(
+            said(io::ErrorKind::PermissionDenied)
+                .ends_with("run this as the user whose node it is, or name another folder")
+        );
+        assert_eq!(said(io::ErrorKind::TimedOut), "cannot list /a: timed out");
+    }
 }

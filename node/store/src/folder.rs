@@ -114,7 +114,8 @@ impl Folder {
 fn make(path: &Path) -> Result<(), StoreError> {
     let folder = path.to_owned();
     DirBuilder::new().mode(0o700).create(path).map_err(|source| match path.parent() {
-        Some(parent) if source.kind() == io::ErrorKind::NotFound => {
+        // Some folders take no others, and say so in the same words.
+        Some(parent) if source.kind() == io::ErrorKind::NotFound && !parent.exists() => {
             StoreError::NoParent { folder, parent: parent.to_owned() }
         }
         _ => StoreError::CannotMake { folder, source },

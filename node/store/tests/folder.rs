@@ -79,6 +79,11 @@ fn only_a_new_or_empty_folder_is_taken() {
     let error = Folder::open(&missing.join("node")).unwrap_err();
     assert!(matches!(&error, StoreError::NoParent { parent, .. } if *parent == missing), "{error}");
     assert!(!missing.exists());
+    if cfg!(target_os = "linux") {
+        // It is there, and takes no folders.
+        let error = Folder::open(Path::new("/proc/none")).unwrap_err();
+        assert!(matches!(&error, StoreError::CannotMake { .. }), "{error}");
+    }
 
     let empty = parent.path().join("empty");
     fs::create_dir(&empty).unwrap();

@@ -210,8 +210,11 @@ impl Loading<'_> {
         let text = match (self.loader)(target) {
             Ok(text) => text,
             Err(why) => {
-                let help = "its path goes from the folder of the file that uses it".to_owned();
-                wrong(format!("the library `{target}` cannot be read"), why, Some(help));
+                // Where the file is there its path is right.
+                let help = why
+                    .starts_with("there is no")
+                    .then(|| "its path goes from the folder of the file that uses it".to_owned());
+                wrong(format!("the library `{target}` cannot be read"), why, help);
                 return None;
             }
         };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::session::COMMANDS;
 use crate::arguments::{EXIT_CODES, PLAIN_EXIT_CODES};
@@ -45,7 +45,7 @@ next command is read.
 With --json one object a line: first {{\"ready\":APP,\"node\":…}}, then {{\"posted\":INPUT,\"answer\":…}}, {{\"received\":INPUT,\"answer\":…}}, {{\"node\":…}}, \
 {{\"view\":NAME,\"value\":…}}, {{\"watched\":NAME,\"value\":…}}, {{\"sent\":NAME,\"to\":…,\"app\":…,\"arguments\":…}}, \
 {{\"fired\":TIMER,\"arguments\":…,\"at\":MILLISECONDS}}, {{\"fired\":\"every 1 h\",\"times\":…,\"at\":MILLISECONDS}}, \
-{{\"set\":NAME}}, {{\"advanced\":MILLISECONDS}}, {{\"failed\":WHY}}, {{\"names\":[…]}}, {{\"help\":…}}, {{\"quit\":true}}, \
+{{\"set\":NAME}}, {{\"advanced\":MILLISECONDS}}, {{\"failed\":WHY}}, {{\"names\":[…]}} (of settings with \"values\":{{…}}), {{\"help\":…}}, {{\"quit\":true}}, \
 {{\"error\":WHY}}.
 
 Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command failed; 2 the command line is wrong.")
@@ -123,12 +123,11 @@ pub enum AppCommand {
         filter: Option<String>,
     },
     /// Say what becomes of what is kept when an app becomes another version
-    #[command(after_help = PLAN_HELP)]
+    #[command(after_help = PLAN_HELP, group = ArgGroup::new("to").required(true).args(["new", "node"]))]
     Plan {
         /// The app's file as it is; with --node as it is to be
         file: PathBuf,
         /// The app's file as it is to be
-        #[arg(required_unless_present = "node", conflicts_with = "node")]
         new: Option<PathBuf>,
         /// A node's folder: what its app keeps is looked at, whether it runs or not, and stays as it is
         #[arg(long, value_name = "DIR")]

@@ -58,11 +58,14 @@ fn write_whole(file: &Path, text: &str) -> anyhow::Result<()> {
     // A link stays one: what it leads to is replaced.
     let file = file.canonicalize()?;
     let folder = file.parent().context("it is in no folder")?;
-    let mut beside = tempfile::NamedTempFile::new_in(folder)?;
+    // The name of the file beside it is nobody's: the folder's is.
+    let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(|error| {
+        anyhow::anyhow!("no file can be made in its folder {}: {}", folder.display(), error.kind())
+    })?;
     beside.write_all(text.as_bytes())?;
     beside.as_file().set_permissions(std::fs::metadata(&file)?.permissions())?;
     beside.as_file().sync_all()?;
-    beside.persist(&file)?;
+    beside.persist(&file).map_err(|error| error.error)?;
     Ok(())
 }
 
@@ -89,6 +92,13 @@ mod tests {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(!lay_out(&file, false).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_takes_no_file_is_named() {
+        let said = write_whole(Path::new("/proc/version"), "").unwrap_err();
+        assert_eq!(in_words(&said), "no file can be made in its folder /proc: entity not found");
     }
 
     #[test]

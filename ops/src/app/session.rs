@@ -21,6 +21,8 @@ const BY: &str = "local";
 
 /// Timers and `every` that fire for one command: more is a wait that was meant otherwise.
 const FIRINGS_MAX: usize = 10_000;
+/// Names that an error lists: more are a page, which `inputs` and `views` show.
+const LISTED_MAX: usize = 12;
 /// What the words for time mean, in milliseconds.
 const UNITS: [(&str, i64); 5] =
     [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
@@ -156,6 +158,8 @@ impl Session {
         if name.is_empty() {
             return Err("post what? post INPUT field=value…".into());
         }
+        let module = self.app.module();
+        there(&module.name, "input", &module.inputs, name)?;
         self.all_set()?;
         let body = self.body(name, body.trim())?;
         let event = Event::Input { name, arguments: body.as_bytes(), by: BY };
@@ -171,8 +175,10 @@ impl Session {
             return Err("what arrives from whom? from NODE INPUT field=value…".into());
         }
         let peer = node.parse::<NodeId>().map_err(|why| why.to_string())?;
-        self.all_set()?;
         let module = self.app.module();
+        there(&module.name, "input", &module.from_inputs, name)
+            .map_err(|why| format!("from another node: {why}"))?;
+        self.all_set()?;
         let door = module.from_inputs.iter().find(|door| door.name == name);
         let app = door.and_then(|door| door.of.as_ref()).unwrap_or(&module.name).clone();
         let body = self.body(name, body.trim())?;
@@ -317,16 +323,21 @@ impl Session {
 
     fn settings(&self, said: &mut Said) {
         let module = self.app.module();
-        let shown = module.settings.iter().map(|setting| {
-            let needed = if self.unset.contains(&setting.name) { " (needs a value)" } else { "" };
-            format!("{}: {}{needed}", setting.name, module.type_name(&setting.kind))
-        });
-        let shown: Vec<String> = shown.collect();
+        let mut values = serde_json::Map::new();
+        let mut shown = Vec::new();
+        for setting in &module.settings {
+            let value = self.app.setting(&setting.name).filter(|_| !self.unset.contains(&setting.name));
+            let is = value.as_ref().map_or_else(|| " (needs a value)".into(), |value| format!(" = {value}"));
+            shown.push(format!("{}: {}{is}", setting.name, module.type_name(&setting.kind)));
+            values.extend(value.map(|value| (setting.name.clone(), parsed(&value))));
+        }
         let names: Vec<&String> = module.settings.iter().map(|setting| &setting.name).collect();
-        said.line(listed(&shown), json!({ "names": names }));
+        said.line(listed(&shown), json!({ "names": names, "values": values }));
     }
 
     fn view(&self, name: &str, query: &[(String, String)]) -> Result<String, String> {
+        let module = self.app.module();
+        there(&module.name, "view", &module.views, name)?;
         self.all_set()?;
         self.app.snapshot().view(name, query, BY, self.now).map_err(|why| why.to_string())
     }
@@ -393,6 +404,24 @@ fn doors(doors: &[Door], module: &Module, said: &mut Said) {
     let shown: Vec<String> = shown.collect();
     let names: Vec<&String> = doors.iter().map(|door| &door.name).collect();
     said.line(listed(&shown), json!({ "names": names }));
+}
+
+/// Whether there is an input or a view of a name; if not, what was likely meant, or which there are.
+fn there(app: &str, what: &str, doors: &[Door], name: &str) -> Result<(), String> {
+    let names = || doors.iter().map(|door| door.name.as_str());
+    if names().any(|one| one == name) {
+        return Ok(());
+    }
+    let advice = match node::suggest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if doors.is_empty() => "it has none".to_owned(),
+        None => {
+            let more =
+                if doors.len() > LISTED_MAX { format!(" and more: type {what}s") } else { String::new() };
+            format!("it has {}{more}", names().take(LISTED_MAX).collect::<Vec<&str>>().join(", "))
+        }
+    };
+    Err(format!("app `{app}` has no {what} `{name}`: {advice}"))
 }
 
 fn listed(lines: &[String]) -> String {
@@ -581,7 +610,7 @@ view all_heard = heard
             "add(player: text, points: int) -> int\nturn()\ntell(to: node)\nfrom other nodes:\nnote(player: text)\nloop()",
             "{\"names\":[\"add\",\"turn\",\"tell\"]}\n{\"from\":\"other nodes\"}\n{\"names\":[\"note\",\"loop\"]}",
         );
-        check(session, "settings", "there are none", r#"{"names":[]}"#);
+        check(session, "settings", "there are none", r#"{"names":[],"values":{}}"#);
         check(session, "", "", "");
     }
 
@@ -622,7 +651,7 @@ view all_heard = heard
             &format!("done\n{}", sent(false)),
             &format!("{{\"received\":\"loop\"}}\n{}", sent(true)),
         );
-        let why = "error: from another node: app `scores` has no input `add`";
+        let why = "error: from another node: app `scores` has no input `add`: it has note, loop";
         check(&mut session, &format!("from {other} add player=ben"), why, why);
     }
 
@@ -631,6 +660,7 @@ view all_heard = heard
         let source = "\
 app clock
 setting most: int
+setting pause: duration = 5 min
 state ticks: int = 0
 state late: list of text
 on remind(text: text) { start ring(text) after 10 min }
@@ -649,8 +679,15 @@ view count_of_ticks = ticks
         check(session, "view all_late", none, none);
         let wrong = "error: setting `clock.most`: expected int, found a text";
         check(session, "set most \"many\"", wrong, wrong);
-        check(session, "settings", "most: int (needs a value)", r#"{"names":["most"]}"#);
+        check(
+            session,
+            "settings",
+            "most: int (needs a value)\npause: duration = 300000",
+            r#"{"names":["most","pause"],"values":{"pause":300000}}"#,
+        );
         check(session, "set most 2", "done", r#"{"set":"most"}"#);
+        let values = r#"{"names":["most","pause"],"values":{"most":2,"pause":300000}}"#;
+        check(session, "settings", "most: int = 2\npause: duration = 300000", values);
         check(session, "watch all_late", "all_late: []", r#"{"watched":"all_late","value":[]}"#);
         check(session, r#"post remind {"text":"tea"}"#, "done", r#"{"posted":"remind"}"#);
         check(session, "advance 9 min", "it is 9 min later", r#"{"advanced":540000}"#);
@@ -693,14 +730,16 @@ view count_of_ticks = ticks
             ("post", "post what?"),
             ("from", "from whom?"),
             ("from ann note", "node"),
-            ("post sing", "app `scores` has no input `sing`"),
+            ("post sing", "app `scores` has no input `sing`: it has add, turn, tell"),
+            ("post adt", "app `scores` has no input `adt`: did you mean `add`?"),
             ("post add {", "expected"),
             ("post add ann", "\"ann\" is no argument"),
             ("post add player=ann points=many", "expected"),
             ("post add player=ann points=1 more=1", "more"),
             ("post add []", "expected"),
             ("view", "which view?"),
-            ("view sing", "app `scores` has no view `sing`"),
+            ("view sing", "app `scores` has no view `sing`: it has "),
+            ("watch totl", "did you mean `total`?"),
             ("view of ann", "\"ann\" is no argument"),
             ("view of", "player"),
             ("watch of player=", "ok"),
