@@ -1,10 +1,11 @@
 //! Which tokens begin a line: where the writer broke lines, made even; and where a line would be too long.
 
-use super::COLUMNS_MAX;
-use super::layout::lines;
+use super::layout::{Line, lines};
 use super::pieces::{Bracket, Pieces};
 use super::spacing::columns;
+use super::{COLUMNS_MAX, INDENT};
 use crate::syntax::lexer::Kind;
+use std::ops::Range;
 
 /// A bracket with at least so many columns in it is opened up rather than the words around it.
 const LARGE_COLUMNS: usize = 40;
@@ -84,76 +85,153 @@ impl Pieces<'_> {
 }
 
 /// Breaks what is too long, from the outside in, until nothing more can be broken.
-pub(super) fn break_long_lines(pieces: &mut Pieces<'_>) {
-    loop {
+///
+/// Each round looks at all lines, so a round breaks a line wherever it can tell that the next ones would: the number of
+/// rounds, which is told, follows from how deep brackets stand in each other, not from how many stand beside each other.
+pub(super) fn break_long_lines(pieces: &mut Pieces<'_>) -> usize {
+    for round in 1.. {
         let lines = lines(pieces);
         let mut changed = false;
         let mut first = 0;
         while first < pieces.all.len() {
             let length = pieces.all[first + 1..].iter().take_while(|piece| !piece.newline).count();
             let end = first + 1 + length;
-            let wide: usize = (first..end).map(|at| columns(pieces, at)).sum();
+            let wide = width(pieces, first..end);
             if lines[first].columns + wide > COLUMNS_MAX {
-                let room = COLUMNS_MAX.saturating_sub(lines[first].columns);
-                changed |= break_line(pieces, first, end, room);
+                changed |= Long { first, end, wide, lines: &lines }.break_up(pieces);
             }
             first = end;
         }
         if !changed {
-            return;
+            return round;
         }
         pieces.settle_brackets();
     }
+    unreachable!("a round that changes nothing comes before there are no numbers left")
 }
 
-/// Breaks the line of the tokens from `first` to before `end`, which has room for so many columns; whether there was a
-/// place for it.
-fn break_line(pieces: &mut Pieces<'_>, first: usize, end: usize, room: usize) -> bool {
-    if let Some(block) =
-        (first..end).find(|at| pieces.is_whole(*at, end) && pieces.all[*at].bracket == Some(Bracket::Block))
-        && pieces.all[block].partner > block + 1
-    {
-        open_block(pieces, block);
-        return true;
-    }
-    let outer = outermost(pieces, first, end);
-    if let Some(bracket) = around(pieces, &outer) {
-        let places = places_inside(pieces, bracket, &outer, first);
-        if !places.is_empty() {
-            places.iter().for_each(|at| pieces.all[*at].newline = true);
+/// Columns of tokens on one line.
+fn width(pieces: &Pieces<'_>, tokens: Range<usize>) -> usize {
+    tokens.map(|at| columns(pieces, at)).sum()
+}
+
+/// A line that is too long: the tokens from `first` to before `end`.
+struct Long<'l> {
+    first: usize,
+    end: usize,
+    /// Its columns without the indentation.
+    wide: usize,
+    /// How all tokens would be indented.
+    lines: &'l [Line],
+}
+
+impl Long<'_> {
+    /// Breaks the line; whether there was a place for it.
+    fn break_up(&self, pieces: &mut Pieces<'_>) -> bool {
+        let (first, end) = (self.first, self.end);
+        if self.open_blocks(pieces) {
             return true;
         }
+        let outer = outermost(pieces, first, end);
+        if let Some(bracket) = around(pieces, &outer) {
+            let places = places_inside(pieces, bracket, &outer, first);
+            if !places.is_empty() {
+                places.iter().for_each(|at| pieces.all[*at].newline = true);
+                return true;
+            }
+        }
+        // The parts of a choice stand below each other.
+        if break_before(pieces, first, &outer, &["then", "else"], "then") {
+            return true;
+        }
+        // A way out stands on the next line, if that is enough.
+        let way_out = outer.iter().copied().rev().find(|at| *at > first && pieces.all[*at].is("else"));
+        let room = COLUMNS_MAX.saturating_sub(self.lines[first].columns);
+        let before_it = way_out.map_or(usize::MAX, |at| width(pieces, first..at));
+        if before_it <= room && break_before(pieces, first, &outer, &["else"], "else") {
+            return true;
+        }
+        let full = |at: &usize| pieces.is_whole(*at, end) && pieces.all[*at].partner > at + 1;
+        let brackets: Vec<usize> = outer.iter().copied().filter(full).collect();
+        let large: Vec<usize> =
+            brackets.iter().copied().filter(|at| inside_columns(pieces, *at) >= LARGE_COLUMNS).collect();
+        if self.open_brackets(pieces, &outer, &large) {
+            return true;
+        }
+        if ["else", "where", "or", "and"]
+            .iter()
+            .any(|word| break_before(pieces, first, &outer, &[word], word))
+        {
+            return true;
+        }
+        self.open_brackets(pieces, &outer, &brackets) || self.break_after_equals(pieces, &outer)
     }
-    // The parts of a choice stand below each other.
-    if break_before(pieces, first, &outer, &["then", "else"], "then") {
-        return true;
+
+    /// Opens the line's first block and, as long as what follows is too long for a line, the next one beside it; whether
+    /// there is one.
+    fn open_blocks(&self, pieces: &mut Pieces<'_>) -> bool {
+        let is_block = |pieces: &Pieces<'_>, at: usize| {
+            pieces.is_whole(at, self.end) && pieces.all[at].bracket == Some(Bracket::Block)
+        };
+        let (mut from, mut rest, mut parent) = (self.first, self.wide, None);
+        while let Some(block) = (from..self.end).find(|at| is_block(pieces, *at)) {
+            let partner = pieces.all[block].partner;
+            let around = Some(pieces.all[block].parent).filter(|parent| *parent != block);
+            let beside = *parent.get_or_insert(around) == around;
+            if partner == block + 1 || !beside {
+                break;
+            }
+            rest -= width(pieces, from..partner + 1);
+            open_block(pieces, block);
+            rest += columns(pieces, partner);
+            from = partner;
+            if self.lines[block].contents + rest <= COLUMNS_MAX {
+                break;
+            }
+        }
+        from > self.first
     }
-    // A way out stands on the next line, if that is enough.
-    let way_out = outer.iter().copied().rev().find(|at| *at > first && pieces.all[*at].is("else"));
-    let before_it = way_out.map_or(usize::MAX, |at| (first..at).map(|one| columns(pieces, one)).sum());
-    if before_it <= room && break_before(pieces, first, &outer, &["else"], "else") {
-        return true;
+
+    /// Opens up the last of the line's brackets and, as long as what is before is too long for a line, the one before
+    /// it; whether there is one.
+    fn open_brackets(&self, pieces: &mut Pieces<'_>, outer: &[usize], brackets: &[usize]) -> bool {
+        // What would be broken otherwise before another bracket is opened up; only in the whole line it was not.
+        let ways_out = outer.iter().any(|at| pieces.all[*at].is("else") && !is_chained(pieces, *at));
+        let (mut from, mut rest) = (self.end, self.wide);
+        for at in brackets.iter().rev() {
+            rest -= width(pieces, at + 1..from);
+            pieces.open_up(*at);
+            from = at + 1;
+            if ways_out || self.lines[self.first].columns + rest <= COLUMNS_MAX {
+                break;
+            }
+        }
+        from < self.end
     }
-    let full = |at: &usize| pieces.is_whole(*at, end) && pieces.all[*at].partner > at + 1;
-    let brackets = outer.iter().copied().filter(full);
-    let largest = brackets.max_by_key(|at| (inside_columns(pieces, *at) >= LARGE_COLUMNS, *at));
-    if let Some(at) = largest.filter(|at| inside_columns(pieces, *at) >= LARGE_COLUMNS) {
-        pieces.open_up(at);
-        return true;
+
+    /// Behind the `=` of a declaration a line goes on; so it does behind the next one's, as long as what follows is too
+    /// long for a line. Whether there is one.
+    fn break_after_equals(&self, pieces: &mut Pieces<'_>, outer: &[usize]) -> bool {
+        let (mut from, mut rest) = (self.first, self.wide);
+        let is_equals = |at: &usize| pieces.all[*at].is("=") && at + 1 < self.end;
+        for at in outer.iter().copied().filter(is_equals).collect::<Vec<usize>>() {
+            rest -= width(pieces, from..at + 2);
+            pieces.all[at + 1].newline = true;
+            rest += columns(pieces, at + 1);
+            from = at + 1;
+            let goes_on = if pieces.continues(from) { INDENT } else { 0 };
+            if self.lines[from].contents + goes_on + rest <= COLUMNS_MAX {
+                break;
+            }
+        }
+        from > self.first
     }
-    if ["else", "where", "or", "and"].iter().any(|word| break_before(pieces, first, &outer, &[word], word)) {
-        return true;
-    }
-    if let Some(at) = largest {
-        pieces.open_up(at);
-        return true;
-    }
-    // Behind the `=` of a declaration a line goes on.
-    let equals = outer.iter().copied().find(|at| pieces.all[*at].is("=") && at + 1 < end);
-    if let Some(at) = equals {
-        pieces.all[at + 1].newline = true;
-    }
-    equals.is_some()
+}
+
+/// Whether an `else` stands behind a block: there no line begins.
+fn is_chained(pieces: &Pieces<'_>, at: usize) -> bool {
+    let before = pieces.before(at).is_some_and(|before| before.bracket == Some(Bracket::Block));
+    before && pieces.all[at].is("else")
 }
 
 /// Breaks before each of the words, if one is `needed` and stands on the line.
@@ -164,12 +242,9 @@ fn break_before(
     words: &[&str],
     needed: &str,
 ) -> bool {
-    let chained = |at: usize| {
-        let before = pieces.before(at).is_some_and(|before| before.bracket == Some(Bracket::Block));
-        before && pieces.all[at].is("else")
+    let is_one = |at: &usize| {
+        *at > first && words.iter().any(|word| pieces.all[*at].is(word)) && !is_chained(pieces, *at)
     };
-    let is_one =
-        |at: &usize| *at > first && words.iter().any(|word| pieces.all[*at].is(word)) && !chained(*at);
     let places: Vec<usize> = outer.iter().copied().filter(is_one).collect();
     let found = places.iter().any(|at| pieces.all[*at].is(needed));
     if found {

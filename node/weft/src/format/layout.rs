@@ -18,13 +18,15 @@ struct Frame {
 
 const FILE: Frame = Frame { contents: 0, end: 0, statements: true };
 
-/// A token that begins a line.
+/// How a token stands if it begins a line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Line {
     /// Its indentation, in columns.
     pub(super) columns: usize,
     /// It goes on with the line before: no blank line stands between.
     goes_on: bool,
+    /// Of any token: the indentation of what stands beside it, in the same bracket or in the file.
+    pub(super) contents: usize,
 }
 
 /// The lines, at the tokens with which they begin.
@@ -38,11 +40,13 @@ pub(super) fn lines(pieces: &Pieces<'_>) -> Vec<Line> {
             let goes_on = !piece.closes() && goes_on(pieces, at, frame);
             let contents = frame.contents + if goes_on { INDENT } else { 0 };
             line = if piece.closes() { frame.end } else { contents };
-            lines[at] = Line { columns: line, goes_on };
+            lines[at] = Line { columns: line, goes_on, ..Line::default() };
         }
         if piece.closes() {
             frames.pop();
-        } else if piece.opens() {
+        }
+        lines[at].contents = frames.last().map_or(FILE.contents, |frame| frame.contents);
+        if piece.opens() {
             let block = piece.bracket == Some(Bracket::Block);
             // A block is indented from its statement, however many lines its head has.
             let end = if block { frame.contents } else { line };

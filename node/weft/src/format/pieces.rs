@@ -115,23 +115,24 @@ impl<'a> Pieces<'a> {
 
     /// Commas before a closing bracket: whether one is written follows from the layout.
     fn leave_out_commas(&mut self) {
-        for at in (1..self.all.len()).rev() {
-            let last = self.all[at].closes() && self.all[at - 1].is(",");
-            if last && !self.all[at - 1].has_comments() {
-                self.all.remove(at - 1);
-            } else if last {
-                // The comments that stood before the comma stand before the bracket.
-                let comma = self.all.remove(at - 1);
-                let closing = &mut self.all[at - 1];
-                if closing.behind.is_none() {
-                    closing.behind = comma.behind;
-                } else if let Some(text) = comma.behind {
-                    closing.comments.insert(0, Comment { text, after_blank: false });
+        let mut kept: Vec<Piece<'a>> = Vec::with_capacity(self.all.len());
+        for mut piece in self.all.drain(..) {
+            while let Some(comma) = kept.pop_if(|before| piece.closes() && before.is(",")) {
+                if !comma.has_comments() {
+                    continue;
                 }
-                closing.comments.splice(0..0, comma.comments);
-                closing.newline = true;
+                // The comments that stood before the comma stand before the bracket.
+                if piece.behind.is_none() {
+                    piece.behind = comma.behind;
+                } else if let Some(text) = comma.behind {
+                    piece.comments.insert(0, Comment { text, after_blank: false });
+                }
+                piece.comments.splice(0..0, comma.comments);
+                piece.newline = true;
             }
+            kept.push(piece);
         }
+        self.all = kept;
     }
 
     /// Semicolons that end nothing.

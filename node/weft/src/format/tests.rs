@@ -104,6 +104,43 @@ fn a_large_source_is_laid_out_in_time() {
     laid_out(&source);
 }
 
+#[test]
+fn what_stands_on_one_line_in_thousands_is_laid_out_in_a_few_rounds() {
+    const ROUNDS_MAX: usize = 8;
+    let on = |body: &str| format!("app a\nstate x: int\non f(b: int) {{ {body} }}\n");
+    let many = |part: &str| part.repeat(500);
+    for source in [
+        on(&format!("if b == 0 {{ x = 0 }}{}", many(" else if b == 1 { x = 1 }"))),
+        on(&format!("if b == 0 {{ x = 0 }}{}", many(" else if b == 1 { } else if b == 2 { x = 1; return }"))),
+        on(&many("if b == 0 { x = 0 }; ")),
+        on(&many("x = 1; ")),
+        on(&many("x = [1, 2][0]; ")),
+        format!("app a\nview v = [{}]\n", many("[1,], ")),
+        format!("app a\nview v = [{}]\n", many("f(1, 2, 3), ")),
+        format!("app a\n{}", many("view v = 1; ")),
+        format!("app a\n{}", many("view v = f(1); ")),
+        format!("app a\n{}", many("on f() { x = 1 }; ")),
+        format!("app a\n{}", many("enum A { b, c }; ")),
+        format!("app a\n{}", many("record A { b: int }; view v = [1, 2]; ")),
+    ] {
+        let mut pieces = pieces::Pieces::read(&source).expect("its brackets match");
+        pieces.settle_lines();
+        let rounds = breaking::break_long_lines(&mut pieces);
+        assert!(rounds <= ROUNDS_MAX, "{rounds} rounds: {}", &source[..90]);
+        let once = format(&source, "app.weft").unwrap_or_else(|error| panic!("{error}"));
+        assert!(once.lines().count() > 400, "{}", &source[..90]);
+    }
+}
+
+#[test]
+fn a_chain_of_thousands_is_laid_out() {
+    let chain = " else if b == 1 { x = 1 }".repeat(20_000);
+    let source = format!("app a\nstate x: int\non f(b: int) {{ if b == 0 {{ x = 0 }}{chain} }}\n");
+    let once = format(&source, "app.weft").unwrap_or_else(|error| panic!("{error}"));
+    // The last ones fit a line.
+    assert_eq!(once.matches("\n  } else if b == 1 {\n    x = 1").count(), 19_997);
+}
+
 /// A source with its layout changed: at some tokens a line is broken, joined, or a comment stands; with `long`, names are
 /// too long for many lines.
 fn shaken(source: &str, choices: &[u8], long: bool) -> String {
