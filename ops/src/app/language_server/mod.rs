@@ -2,73 +2,89 @@
 //!
 //! One loop: a message comes, what it changes is remembered, what it asks is answered. What is wrong with a source and
 //! how it is laid out `weft` says whole; what a word is and where it is declared `weft::outline` tells from the text, so
-//! that it also helps in a source that is not right yet. `answers` turns that into the protocol's forms.
+//! that it also helps in a source that is not right yet. `answers` turns that into the protocol's forms; `messages` is how
+//! they come and go.
 
 mod answers;
+mod messages;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{
-    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Notification as _, PublishDiagnostics,
+    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Exit, Notification as _,
+    PublishDiagnostics,
 };
-use lsp_types::request::{Completion, Formatting, GotoDefinition, HoverRequest, Request as _};
+use lsp_types::request::{
+    Completion, Formatting, GotoDefinition, HoverRequest, Initialize, Request as _, Shutdown,
+};
 use lsp_types::{
-    CompletionOptions, HoverProviderCapability, OneOf, PublishDiagnosticsParams, ServerCapabilities,
-    TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
+    CompletionOptions, Diagnostic, DiagnosticSeverity, HoverProviderCapability, OneOf,
+    PublishDiagnosticsParams, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use self::messages::{ErrorCode, Heard, Reader, Refusal};
 
 /// How many documents an editor may hold open: each is kept in memory.
 const DOCUMENTS_MAX: usize = 1_000;
+/// Bytes of all documents that an editor holds open: sixty-four of the largest sources.
+const DOCUMENTS_BYTES_MAX: usize = 64 << 20;
 
 /// Serves the editor on standard input and output until it says `exit`.
 ///
 /// # Errors
 /// The editor does not keep to the protocol, or went away.
 pub fn run() -> anyhow::Result<ExitCode> {
-    let (connection, threads) = Connection::stdio();
-    serve(&connection)?;
-    // The writer ends when nothing can be sent any more.
-    drop(connection);
-    threads.join().context("standard input or output failed")?;
-    Ok(ExitCode::SUCCESS)
+    let ended = serve(io::stdin().lock(), &mut io::stdout().lock())?;
+    // "The server should exit with success code 0 if the shutdown request has been received before; otherwise with
+    // error code 1" (LSP 3.17, exit).
+    Ok(if ended { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Serves one editor.
-fn serve(connection: &Connection) -> anyhow::Result<()> {
-    let capabilities = serde_json::to_value(capabilities())?;
-    connection.initialize(capabilities).context("the editor did not begin as the protocol says")?;
-    let mut server = Server { documents: HashMap::new() };
-    for message in &connection.receiver {
-        match message {
-            Message::Request(request) => {
-                if connection
-                    .handle_shutdown(&request)
-                    .context("the editor did not end as the protocol says")?
-                {
-                    return Ok(());
-                }
-                connection.sender.send(server.answer(request).into()).context("the editor went away")?;
+/// How far editor and server are with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is served before `initialize`.
+    Before,
+    Serving,
+    /// Nothing is served after `shutdown`.
+    Ending,
+}
+
+/// Serves one editor; whether it ended as the protocol has it.
+fn serve(input: impl BufRead, output: &mut impl Write) -> anyhow::Result<bool> {
+    let mut reader = Reader::new(input);
+    let mut server = Server { documents: HashMap::new(), stage: Stage::Before };
+    while let Some(heard) = reader.next()? {
+        match heard {
+            Heard::Request { id, method, params } => {
+                let answer = server.respond(&method, params);
+                messages::answer(output, &id, answer)?;
             }
-            Message::Notification(notification) => {
-                for diagnostics in server.hear(notification) {
-                    let method = PublishDiagnostics::METHOD.to_owned();
-                    let said = Notification::new(method, diagnostics);
-                    connection.sender.send(said.into()).context("the editor went away")?;
+            Heard::Notification { method, .. } if method == Exit::METHOD => {
+                return Ok(server.stage == Stage::Ending);
+            }
+            Heard::Notification { method, params } => {
+                for diagnostics in server.hear(&method, params) {
+                    messages::tell(output, PublishDiagnostics::METHOD, &serde_json::to_value(diagnostics)?)?;
                 }
             }
-            // Nothing is ever asked of the editor.
-            Message::Response(_) => {}
+            Heard::Response => {}
+            Heard::Wrong { id, refusal } => messages::answer(output, &id, Err(refusal))?,
+            Heard::Lost(why) => {
+                let refusal = Refusal::new(ErrorCode::ParseError, why.clone());
+                messages::answer(output, &Value::Null, Err(refusal))?;
+                anyhow::bail!("where the editor's next message begins is not known: {why}");
+            }
         }
     }
-    Ok(())
+    Ok(server.stage == Stage::Ending)
 }
 
 fn capabilities() -> ServerCapabilities {
@@ -95,18 +111,47 @@ struct Document {
 
 struct Server {
     documents: HashMap<Uri, Document>,
+    stage: Stage,
 }
 
 impl Server {
+    fn respond(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
+        match (self.stage, method) {
+            (Stage::Before, Initialize::METHOD) => {
+                self.stage = Stage::Serving;
+                Ok(json!({ "capabilities": capabilities() }))
+            }
+            (Stage::Before, _) => {
+                let why = format!("{method} comes before initialize");
+                Err(Refusal::new(ErrorCode::ServerNotInitialized, why))
+            }
+            (Stage::Ending, _) => {
+                Err(Refusal::new(ErrorCode::InvalidRequest, format!("{method} comes after shutdown")))
+            }
+            (Stage::Serving, Initialize::METHOD) => {
+                Err(Refusal::new(ErrorCode::InvalidRequest, "initialize came before"))
+            }
+            (Stage::Serving, Shutdown::METHOD) => {
+                self.stage = Stage::Ending;
+                Ok(Value::Null)
+            }
+            (Stage::Serving, _) => self.asked(method, params),
+        }
+    }
+
     /// Remembers what the editor tells of its documents; what is wrong with the one that changed and with those that use
     /// it.
-    fn hear(&mut self, told: Notification) -> Vec<PublishDiagnosticsParams> {
-        let Some((uri, changed)) = changed(told) else { return Vec::new() };
+    fn hear(&mut self, method: &str, params: Value) -> Vec<PublishDiagnosticsParams> {
+        if self.stage != Stage::Serving {
+            return Vec::new();
+        }
+        let Some((uri, changed)) = changed(method, params) else { return Vec::new() };
         let mut said = Vec::new();
         match changed {
             Some((version, text)) => {
-                if self.documents.len() >= DOCUMENTS_MAX && !self.documents.contains_key(&uri) {
-                    return Vec::new();
+                if let Some(why) = self.no_room(&uri, &text) {
+                    self.documents.remove(&uri);
+                    return vec![PublishDiagnosticsParams::new(uri, vec![why], Some(version))];
                 }
                 self.documents.insert(uri.clone(), Document { version, text, uses: HashSet::new() });
                 said.extend(self.check(&uri));
@@ -151,26 +196,18 @@ impl Server {
         }
     }
 
-    fn answer(&self, request: Request) -> Response {
-        let id = request.id.clone();
-        match self.asked(request) {
-            Ok(answer) => Response::new_ok(id, answer),
-            Err((code, why)) => Response::new_err(id, code as i32, why),
-        }
-    }
-
-    fn asked(&self, request: Request) -> Result<Value, (ErrorCode, String)> {
-        let unread = |error: serde_json::Error| (ErrorCode::InvalidParams, error.to_string());
-        let answer = match request.method.as_str() {
+    fn asked(&self, method: &str, params: Value) -> Result<Value, Refusal> {
+        let unread = |error: serde_json::Error| Refusal::new(ErrorCode::InvalidParams, error.to_string());
+        let answer = match method {
             HoverRequest::METHOD => {
-                let asked = parameters::<HoverRequest>(request).map_err(unread)?;
+                let asked = parameters::<HoverRequest>(params).map_err(unread)?;
                 let at = asked.text_document_position_params;
                 let uri = at.text_document.uri;
                 let libraries = &mut self.libraries(&uri);
                 serde_json::to_value(answers::hover(self.text(&uri)?, at.position, libraries))
             }
             GotoDefinition::METHOD => {
-                let asked = parameters::<GotoDefinition>(request).map_err(unread)?;
+                let asked = parameters::<GotoDefinition>(params).map_err(unread)?;
                 let at = asked.text_document_position_params;
                 let uri = at.text_document.uri;
                 let libraries = &mut self.libraries(&uri);
@@ -179,44 +216,64 @@ impl Server {
                 serde_json::to_value(answers::definitions(text, at.position, &uri, beside, libraries))
             }
             Completion::METHOD => {
-                let asked = parameters::<Completion>(request).map_err(unread)?;
+                let asked = parameters::<Completion>(params).map_err(unread)?;
                 let at = asked.text_document_position;
                 let uri = at.text_document.uri;
                 let libraries = &mut self.libraries(&uri);
                 serde_json::to_value(answers::completions(self.text(&uri)?, at.position, libraries))
             }
             Formatting::METHOD => {
-                let asked = parameters::<Formatting>(request).map_err(unread)?;
+                let asked = parameters::<Formatting>(params).map_err(unread)?;
                 serde_json::to_value(answers::formatted(self.text(&asked.text_document.uri)?))
             }
-            other => return Err((ErrorCode::MethodNotFound, format!("{other} is not served"))),
+            _ => return Err(Refusal::new(ErrorCode::MethodNotFound, format!("{method} is not served"))),
         };
-        answer.map_err(|error| (ErrorCode::InternalError, error.to_string()))
+        answer.map_err(|error| Refusal::new(ErrorCode::InternalError, error.to_string()))
     }
 
-    fn text(&self, uri: &Uri) -> Result<&str, (ErrorCode, String)> {
-        let none = || (ErrorCode::InvalidParams, format!("{} is not open", uri.as_str()));
+    fn text(&self, uri: &Uri) -> Result<&str, Refusal> {
+        let none = || Refusal::new(ErrorCode::InvalidParams, format!("{} is not open", uri.as_str()));
         self.documents.get(uri).map(|document| document.text.as_str()).ok_or_else(none)
+    }
+
+    /// Why a document is not kept with those that are, as what is shown in it; none if there is room.
+    fn no_room(&self, uri: &Uri, text: &str) -> Option<Diagnostic> {
+        let others = self.documents.iter().filter(|(other, _)| *other != uri);
+        let bytes = |uri: &Uri, text: &str| uri.as_str().len() + text.len();
+        let (count, bytes) = others.fold((0, bytes(uri, text)), |(count, sum), (other, one)| {
+            (count + 1, sum + bytes(other, &one.text))
+        });
+        (count >= DOCUMENTS_MAX || bytes > DOCUMENTS_BYTES_MAX).then(|| Diagnostic {
+            severity: Some(DiagnosticSeverity::ERROR),
+            source: Some("weft".to_owned()),
+            message: format!(
+                "this file is not looked at: at most {DOCUMENTS_MAX} files are held open, with \
+                 {DOCUMENTS_BYTES_MAX} bytes together. Close some, and change this one"
+            ),
+            ..Diagnostic::default()
+        })
     }
 }
 
 /// The document that the editor tells of, with its version and text; without them it was closed.
-fn changed(told: Notification) -> Option<(Uri, Option<(i32, String)>)> {
-    match told.method.as_str() {
+fn changed(method: &str, params: Value) -> Option<(Uri, Option<(i32, String)>)> {
+    match method {
         DidOpenTextDocument::METHOD => {
-            let opened: <DidOpenTextDocument as lsp_types::notification::Notification>::Params = read(told)?;
+            let opened: <DidOpenTextDocument as lsp_types::notification::Notification>::Params =
+                read(params)?;
             let document = opened.text_document;
             Some((document.uri, Some((document.version, document.text))))
         }
         DidChangeTextDocument::METHOD => {
             let changed: <DidChangeTextDocument as lsp_types::notification::Notification>::Params =
-                read(told)?;
+                read(params)?;
             // Whole texts are asked for: the last one is how it is.
             let text = changed.content_changes.into_iter().next_back()?.text;
             Some((changed.text_document.uri, Some((changed.text_document.version, text))))
         }
         DidCloseTextDocument::METHOD => {
-            let closed: <DidCloseTextDocument as lsp_types::notification::Notification>::Params = read(told)?;
+            let closed: <DidCloseTextDocument as lsp_types::notification::Notification>::Params =
+                read(params)?;
             Some((closed.text_document.uri, None))
         }
         _ => None,
@@ -244,11 +301,11 @@ fn file_of(uri: &Uri) -> Option<PathBuf> {
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
-fn read<T: DeserializeOwned>(told: Notification) -> Option<T> {
+fn read<T: DeserializeOwned>(params: Value) -> Option<T> {
     // Whoever tells something malformed gets no answer: a notification has none.
-    serde_json::from_value(told.params).ok()
+    serde_json::from_value(params).ok()
 }
 
-fn parameters<R: lsp_types::request::Request>(request: Request) -> serde_json::Result<R::Params> {
-    serde_json::from_value(request.params)
+fn parameters<R: lsp_types::request::Request>(params: Value) -> serde_json::Result<R::Params> {
+    serde_json::from_value(params)
 }

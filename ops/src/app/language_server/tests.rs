@@ -1,9 +1,6 @@
 //! An editor at the other end of a connection in memory.
 #![allow(clippy::unwrap_used)]
 
-use lsp_server::RequestId;
-use serde_json::json;
-
 use super::*;
 
 const URI: &str = "file:///app.weft";
@@ -19,16 +16,22 @@ on add(player: text, points: int) {
 ";
 
 struct Editor {
-    connection: Connection,
+    to_server: io::PipeWriter,
+    from_server: io::BufReader<io::PipeReader>,
     asked: i32,
-    server: std::thread::JoinHandle<anyhow::Result<()>>,
+    server: std::thread::JoinHandle<anyhow::Result<bool>>,
 }
 
 impl Editor {
+    fn new() -> Editor {
+        let (server_input, to_server) = io::pipe().unwrap();
+        let (from_server, mut server_output) = io::pipe().unwrap();
+        let server = std::thread::spawn(move || serve(io::BufReader::new(server_input), &mut server_output));
+        Editor { to_server, from_server: io::BufReader::new(from_server), asked: 0, server }
+    }
+
     fn start() -> Editor {
-        let (server, connection) = Connection::memory();
-        let server = std::thread::spawn(move || serve(&server));
-        let mut editor = Editor { connection, asked: 0, server };
+        let mut editor = Editor::new();
         let answer = editor.ask("initialize", json!({ "capabilities": {} }));
         assert_eq!(answer["capabilities"]["hoverProvider"], true);
         assert_eq!(answer["capabilities"]["textDocumentSync"], 1);
@@ -36,41 +39,56 @@ impl Editor {
         editor
     }
 
-    fn tell(&self, method: &str, parameters: Value) {
-        self.connection.sender.send(Notification::new(method.into(), parameters).into()).unwrap();
+    fn write(&self, text: &str) {
+        let mut writer = &self.to_server;
+        writer.write_all(format!("Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes()).unwrap();
     }
 
-    fn respond(&mut self, method: &str, parameters: Value) -> Response {
+    fn tell(&self, method: &str, parameters: Value) {
+        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }).to_string());
+    }
+
+    /// What the server says next.
+    fn read(&mut self) -> Value {
+        let mut header = String::new();
+        self.from_server.read_line(&mut header).unwrap();
+        let length = header.strip_prefix("Content-Length: ").unwrap().trim().parse::<usize>().unwrap();
+        let mut text = vec![0; length + 2];
+        io::Read::read_exact(&mut self.from_server, &mut text).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    fn respond(&mut self, method: &str, parameters: Value) -> Value {
         self.asked += 1;
-        let id = RequestId::from(self.asked);
-        self.connection.sender.send(Request::new(id.clone(), method.into(), parameters).into()).unwrap();
-        match self.connection.receiver.recv().unwrap() {
-            Message::Response(response) if response.id == id => response,
-            other => panic!("{method}: {other:?}"),
-        }
+        let id = self.asked;
+        self.write(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }).to_string(),
+        );
+        let answer = self.read();
+        assert_eq!(answer["id"], id, "{method}: {answer}");
+        answer
     }
 
     fn ask(&mut self, method: &str, parameters: Value) -> Value {
-        let response = serde_json::to_value(self.respond(method, parameters)).unwrap();
+        let response = self.respond(method, parameters);
         assert!(response.get("error").is_none(), "{method}: {response}");
         response["result"].clone()
     }
 
     /// What is published next.
-    fn published(&self) -> Value {
-        match self.connection.receiver.recv().unwrap() {
-            Message::Notification(said) if said.method == PublishDiagnostics::METHOD => said.params,
-            other => panic!("{other:?}"),
-        }
+    fn published(&mut self) -> Value {
+        let said = self.read();
+        assert_eq!(said["method"], PublishDiagnostics::METHOD, "{said}");
+        said["params"].clone()
     }
 
-    fn open(&self, text: &str) -> Value {
+    fn open(&mut self, text: &str) -> Value {
         let document = json!({ "uri": URI, "languageId": "weft", "version": 1, "text": text });
         self.tell("textDocument/didOpen", json!({ "textDocument": document }));
         self.published()
     }
 
-    fn change(&self, version: i32, text: &str) -> Value {
+    fn change(&mut self, version: i32, text: &str) -> Value {
         let document = json!({ "uri": URI, "version": version });
         let parameters = json!({ "textDocument": document, "contentChanges": [{ "text": text }] });
         self.tell("textDocument/didChange", parameters);
@@ -87,13 +105,13 @@ impl Editor {
     fn end(mut self) {
         assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
         self.tell("exit", Value::Null);
-        self.server.join().unwrap().unwrap();
+        assert!(self.server.join().unwrap().unwrap());
     }
 }
 
 #[test]
 fn what_is_wrong_is_published_as_one_types() {
-    let editor = Editor::start();
+    let mut editor = Editor::start();
     let said = editor.open(SOURCE);
     assert_eq!((&said["uri"], &said["diagnostics"]), (&json!(URI), &json!([])));
     let said = editor.change(2, &SOURCE.replace("s.points +=", "s.pionts +="));
@@ -112,7 +130,7 @@ fn what_is_wrong_is_published_as_one_types() {
 
 #[test]
 fn columns_are_counted_as_the_protocol_does() {
-    let editor = Editor::start();
+    let mut editor = Editor::start();
     let said = editor.open("app a\nview v = \"é😀{x}\"\n");
     assert_eq!(said["diagnostics"][0]["range"]["start"], json!({ "line": 1, "character": 14 }));
     editor.end();
@@ -157,7 +175,7 @@ fn a_document_is_laid_out_unless_it_does_not_parse() {
 #[test]
 fn what_cannot_be_answered_is_an_error_and_the_server_goes_on() {
     let mut editor = Editor::start();
-    let code = |response: Response| serde_json::to_value(response).unwrap()["error"]["code"].clone();
+    let code = |response: Value| response["error"]["code"].clone();
     assert_eq!(code(editor.respond("textDocument/rename", json!({}))), -32601);
     assert_eq!(code(editor.respond("textDocument/hover", json!({ "no": 1 }))), -32602);
     let closed = json!({ "textDocument": { "uri": URI }, "position": { "line": 0, "character": 0 } });
@@ -173,7 +191,7 @@ fn what_cannot_be_answered_is_an_error_and_the_server_goes_on() {
 fn libraries_that_are_open_are_read_as_they_are_being_written() {
     let mut editor = Editor::start();
     let library = "library shapes\n// Both sides.\nfn area(a: int, b: int) = a * b\n";
-    let open = |editor: &Editor, text: &str, version: i32| {
+    let open = |editor: &mut Editor, text: &str, version: i32| {
         let document = json!({ "uri": "file:///lib/shapes.weft", "languageId": "weft", "version": version, "text": text });
         editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
         editor.published()
@@ -181,7 +199,7 @@ fn libraries_that_are_open_are_read_as_they_are_being_written() {
     let app = "app a\nuse \"lib/shapes.weft\" as s\nview v = s.area(1, 2)\n";
     let said = editor.open(app);
     assert_eq!(said["diagnostics"][0]["code"], "W0060");
-    assert_eq!(open(&editor, library, 1)["diagnostics"], json!([]));
+    assert_eq!(open(&mut editor, library, 1)["diagnostics"], json!([]));
     // The app that uses it is told of anew.
     let said = editor.published();
     assert_eq!((&said["uri"], &said["diagnostics"]), (&json!(URI), &json!([])));
@@ -192,7 +210,10 @@ fn libraries_that_are_open_are_read_as_they_are_being_written() {
     assert_eq!(found[0]["uri"], "file:///lib/shapes.weft");
     assert_eq!(found[0]["range"]["start"], json!({ "line": 2, "character": 3 }));
     assert_eq!(editor.ask("textDocument/completion", at)[0]["label"], "area");
-    assert_eq!(open(&editor, "library shapes\nfn area(a: int) = x\n", 2)["diagnostics"][0]["code"], "W0011");
+    assert_eq!(
+        open(&mut editor, "library shapes\nfn area(a: int) = x\n", 2)["diagnostics"][0]["code"],
+        "W0011"
+    );
     let said = editor.published();
     let message = said["diagnostics"][0]["message"].as_str().unwrap();
     assert!(message.starts_with("lib/shapes.weft:2: there is no value `x`"), "{message}");
@@ -207,4 +228,78 @@ fn addresses_of_files_are_paths() {
     };
     check("file:///a/b%20c/%C3%A4.weft", Some("/a/b c/ä.weft"));
     check("untitled:Untitled-1", None);
+}
+
+#[test]
+fn warnings_are_told_from_errors() {
+    let mut editor = Editor::start();
+    let mut check = |source: &str, code: &str, severity: u32| {
+        let said = editor.open(source);
+        let found = (&said["diagnostics"][0]["code"], &said["diagnostics"][0]["severity"]);
+        assert_eq!(found, (&json!(code), &json!(severity)), "{source}: {said}");
+    };
+    check("app a\nview v = x\n", "W0011", 1);
+    check("app a\nfn f(n: int) = n\nview v = 1\n", "W0103", 2);
+    check("app a\nview v = \n", "W0004", 1);
+    editor.end();
+}
+
+#[test]
+fn what_comes_at_a_wrong_time_is_refused() {
+    let mut editor = Editor::new();
+    let mut code =
+        |method: &str| editor.respond(method, json!({ "capabilities": {} }))["error"]["code"].clone();
+    assert_eq!(code("textDocument/hover"), -32002);
+    assert_eq!(code("shutdown"), -32002);
+    assert_eq!(code("initialize"), Value::Null);
+    assert_eq!(code("initialize"), -32600);
+    assert_eq!(code("shutdown"), Value::Null);
+    assert_eq!(code("textDocument/hover"), -32600);
+    editor.tell("exit", Value::Null);
+    assert!(editor.server.join().unwrap().unwrap());
+    // Without a shutdown before it is no good end.
+    let editor = Editor::start();
+    editor.tell("exit", Value::Null);
+    assert!(!editor.server.join().unwrap().unwrap());
+}
+
+#[test]
+fn a_bad_message_is_answered_and_the_server_goes_on() {
+    let mut editor = Editor::start();
+    for (text, code) in [("{", -32700), ("[]", -32600), (r#"{"id":null,"method":"m"}"#, -32600)] {
+        editor.write(text);
+        let said = editor.read();
+        assert_eq!((&said["id"], &said["error"]["code"]), (&Value::Null, &json!(code)), "{text}");
+    }
+    assert_eq!(editor.open(SOURCE)["diagnostics"], json!([]));
+    // Where the next message begins is not known.
+    let mut writer = &editor.to_server;
+    writer.write_all(b"Content-Length: some\r\n\r\n{}").unwrap();
+    assert_eq!(editor.read()["error"]["code"], -32700);
+    let why = editor.server.join().unwrap().unwrap_err().to_string();
+    assert!(why.contains("\"some\" is no Content-Length"), "{why}");
+}
+
+#[test]
+fn more_than_is_held_open_is_said() {
+    let mut editor = Editor::start();
+    let open = |editor: &mut Editor, number: usize, text: &str| {
+        let uri = format!("file:///{number}.weft");
+        let document = json!({ "uri": uri, "languageId": "weft", "version": 1, "text": text });
+        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        editor.published()["diagnostics"].clone()
+    };
+    // A source that is too large is told of without a look into it.
+    let large = " ".repeat(7 << 20);
+    let count = DOCUMENTS_BYTES_MAX / large.len();
+    for number in 0..count {
+        assert_eq!(open(&mut editor, number, &large)[0]["code"], "W0006");
+    }
+    let refused = open(&mut editor, count, &large);
+    assert!(refused[0]["message"].as_str().unwrap().starts_with("this file is not looked at"), "{refused}");
+    assert_eq!(open(&mut editor, count + 1, SOURCE), json!([]));
+    editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": "file:///0.weft" } }));
+    assert_eq!(editor.published()["diagnostics"], json!([]));
+    assert_eq!(open(&mut editor, count, &large)[0]["code"], "W0006");
+    editor.end();
 }
