@@ -1,7 +1,9 @@
 //! JSON in and JSON out, both along a type.
 
+mod expected;
 mod read;
 mod write;
 
-pub(crate) use read::{Misshapen, Read, Unread, expected, filled, read_fields, read_parameter, read_value};
+pub(crate) use expected::expected;
+pub(crate) use read::{Misshapen, Read, Unread, filled, read_fields, read_parameter, read_value};
 pub(crate) use write::{write_fields, write_value, write_within};

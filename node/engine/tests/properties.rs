@@ -363,7 +363,12 @@ fn words_of_json_are_whole() {
         ("true", "true\u{e9}", "expected `,` or `}`, found something that is no JSON"),
         ("false", "fals\u{1f600}", "field `r.b`: expected bool, found something that is no JSON"),
         ("null", "nul\u{e9}", "field `o`: expected bool, found something that is no JSON"),
-        ("[null]", "[nu\u{20ac}]", "field `l[0]`: expected Part, found something that is no JSON"),
+        (
+            "[null]",
+            "[nu\u{20ac}]",
+            "field `l[0]`: expected Part (an object with b: bool, n: int?, t: text?, x: real?, m: Mood?, l: list of bool), \
+             found something that is no JSON",
+        ),
         ("-17", "-\u{e9}", "field `r.n`: expected int, a whole number, found -"),
     ] {
         let wrong = post(&mut app, "take", &BODY.replacen(was, is, 1)).unwrap_err();

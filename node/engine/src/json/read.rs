@@ -3,6 +3,7 @@
 //! What comes in is read along the wanted type, so that nesting is bounded by types and nothing is kept that is not
 //! wanted: an unknown, missing or repeated field, a wrong type or a number too large says where and what was expected.
 
+use super::expected::{expected, listed, object_of};
 use crate::budget::{Budget, Fault, VALUE_BYTES};
 use data_encoding::BASE64;
 use sealing::{NodeId, NodeIdError};
@@ -183,7 +184,7 @@ impl<'t, 'b> Reader<'t, 'b> {
 
     fn fields(&mut self, fields: &[Field]) -> Read<Vec<Value>> {
         if !self.take(b'{') {
-            return self.wrong("an object");
+            return self.wrong(&object_of(fields, self.module));
         }
         self.budget.bytes(fields.len() * VALUE_BYTES)?;
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
@@ -414,9 +415,8 @@ fn shortened(text: &str) -> String {
 }
 
 fn unknown_field(name: &str, fields: &[Field]) -> Misshapen {
-    let there: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    let there =
-        if there.is_empty() { "none are expected".into() } else { format!("expected {}", there.join(", ")) };
+    let there = listed(fields.iter().map(|field| field.name.clone()));
+    let there = if there.is_empty() { "none are expected".into() } else { format!("expected {there}") };
     Misshapen::new(format!("there is no field `{}`: {there}", shortened(name)))
 }
 
@@ -433,23 +433,6 @@ pub(crate) fn filled(values: Vec<Option<Value>>, fields: &[Field], module: &Modu
 
 fn no_value(text: &str, wanted: &str) -> Misshapen {
     Misshapen::new(format!("expected {wanted}, found \"{}\"", shortened(text)))
-}
-
-/// What a type wants, for a message.
-pub(crate) fn expected(kind: &Type, module: &Module) -> String {
-    match kind {
-        Type::Node => "node (a text that begins with `sv1`)".into(),
-        Type::Enum(number) => {
-            let enumeration = &module.enums[*number as usize];
-            let cases: Vec<String> = enumeration.cases.iter().map(|case| format!("\"{case}\"")).collect();
-            format!("{} ({})", enumeration.name, cases.join(", "))
-        }
-        Type::Bytes => "bytes (a text in base64)".into(),
-        Type::Endpoint => "endpoint (a text that begins with `https://` or `http://`)".into(),
-        Type::Time => "time (milliseconds since 1970 UTC)".into(),
-        Type::Duration => "duration (milliseconds)".into(),
-        other => module.type_name(other),
-    }
 }
 
 /// Values that are texts in JSON.
