@@ -119,6 +119,29 @@ fn check_says_all_that_is_wrong_in_all_files() {
 }
 
 #[test]
+fn only_files_are_read_and_none_without_end() {
+    let desk = Desk::with(&[("fine.weft", "app fine\n"), ("notes.weft", "app notes\n")]);
+    let made = Command::new("mkfifo").arg(desk.path().join("pipe")).status().expect("mkfifo runs");
+    assert!(made.success());
+    std::fs::create_dir(desk.path().join("folder")).expect("a folder");
+    std::fs::write(desk.path().join("large.weft"), vec![b' '; (1 << 20) + 1]).expect("a large file");
+    let commands: &[&[&str]] = &[&["check"], &["fmt"], &["doc"], &["test"], &["run"], &["plan", "fine.weft"]];
+    for command in commands {
+        for (file, words) in [
+            ("pipe", "it is a pipe, and a source is read from a file only"),
+            ("/dev/zero", "it is a device or a socket"),
+            ("/dev/stdin", "it is a pipe"),
+            ("folder", "it is a folder"),
+            ("large.weft", "it has more than 1048576 bytes, the most that a source may have"),
+            ("fien.weft", "did you mean fine.weft?"),
+        ] {
+            let (_, said) = desk.says(1, &[*command, &[file]].concat(), "app fine\n");
+            assert!(said.contains(words), "{command:?} {file}: {said}");
+        }
+    }
+}
+
+#[test]
 fn check_warns_and_shows_how_queries_find_rows() {
     let source = "app a\nrecord Row { id: int, of: int }\nstate rows: list of Row by id index of\n\
         state idle: int = 0\nview v(n: int) = [r for r in rows where r.of == n]\n";

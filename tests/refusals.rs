@@ -59,7 +59,7 @@ fn what_cannot_start_says_what_and_what_to_do() {
         (
             &["node", "--dir", "new", "--app", "/dev/zero", "--http", "127.0.0.1:0"],
             1,
-            &["/dev/zero", "larger than"],
+            &["/dev/zero", "it is a device", "read from a file only"],
         ),
         (
             &["node", "--dir", "new", "--app", "broken.weft", "--http", "127.0.0.1:0"],

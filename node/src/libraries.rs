@@ -1,9 +1,8 @@
 //! The libraries of an app, read from the folder of its file.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use weft::SOURCE_BYTES_MAX;
+use crate::source::{self, SourceError};
 
 /// Gives the compiler the libraries of an app: files in the folder of its file and below, wherever links lead.
 pub fn beside(app: &Path) -> impl FnMut(&str) -> Result<String, String> + use<> {
@@ -17,7 +16,9 @@ pub fn beside(app: &Path) -> impl FnMut(&str) -> Result<String, String> + use<> 
 fn read(folder: &Path, path: &str) -> Result<String, String> {
     let said = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no file {}", folder.join(path).display()),
-        std::io::ErrorKind::PermissionDenied => format!("{error}: whoever runs this may not read it"),
+        std::io::ErrorKind::PermissionDenied => {
+            format!("{error}: let whoever runs this read {}", folder.join(path).display())
+        }
         _ => error.to_string(),
     };
     let inside = folder.canonicalize().map_err(said)?;
@@ -25,23 +26,17 @@ fn read(folder: &Path, path: &str) -> Result<String, String> {
     if !file.starts_with(&inside) {
         return Err(format!("it leads out of {}, to {}", folder.display(), file.display()));
     }
-    // What is no file may never end, or never begin.
-    if !file.metadata().map_err(said)?.is_file() {
-        return Err("it is no file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    let open = std::fs::File::open(&file).map_err(said)?;
-    open.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(said)?;
-    if bytes.len() > SOURCE_BYTES_MAX {
-        return Err(format!("it has more than {SOURCE_BYTES_MAX} bytes"));
-    }
-    String::from_utf8(bytes)
-        .map_err(|wrong| format!("byte {} of it is not UTF-8", wrong.utf8_error().valid_up_to()))
+    source::read(&file).map_err(|error| match error {
+        SourceError::System(error) => said(error),
+        error => error.to_string(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use weft::SOURCE_BYTES_MAX;
 
     use super::*;
 
@@ -65,9 +60,9 @@ mod tests {
             assert!(why.contains(expected), "{path}: {why}");
         };
         check("none.weft", "there is no file");
-        check("lib", "it is no file");
+        check("lib", "it is a folder");
         check("latin.weft", "byte 1 of it is not UTF-8");
-        check("large.weft", "it has more than 1048576 bytes");
+        check("large.weft", "it has more than 1048576 bytes, the most");
         #[cfg(unix)]
         check("link.weft", "it leads out of");
         check("../outside.weft", "it leads out of");

@@ -6,11 +6,11 @@ use crate::http;
 use crate::log_writer;
 use crate::owner::{Owner, Ports};
 use crate::service::Service;
+use crate::source::{self, SourceError};
 use crate::web::Web;
 use fabric::{Driver, FabricError};
 use node_core::{Core, Source, Start, StartError};
 use sealing::{Identity, NodeId, Run, Ticket};
-use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,9 +23,6 @@ use weft::change::Plan;
 
 /// The version of a node's card; cards are not rotated in this version.
 pub(crate) const CARD_SEQUENCE: u64 = 1;
-
-/// Bytes of an app's source: a book has as many.
-const SOURCE_BYTES_MAX: u64 = 1 << 20;
 
 const OWNER_ENDED: &str = "the owner's thread ended: this is a fault of the program";
 
@@ -85,13 +82,7 @@ pub enum NodeError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
-    },
-    /// An app's file is no source that a person wrote.
-    #[error("{}: larger than {SOURCE_BYTES_MAX} bytes, the most that an app's source may have", path.display())]
-    LargeApp {
-        /// The file.
-        path: PathBuf,
+        source: SourceError,
     },
     /// An app does not compile; the text shows where and why.
     #[error("{}{}", diagnostics, "the node was not started; its folder is unchanged")]
@@ -330,13 +321,7 @@ pub fn compile(paths: &[PathBuf]) -> Result<Vec<Source>, NodeError> {
 }
 
 fn compile_file(path: &Path) -> Result<Result<Source, String>, NodeError> {
-    let unreadable = |source| NodeError::ReadApp { path: path.to_owned(), source };
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(SOURCE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > SOURCE_BYTES_MAX {
-        return Err(NodeError::LargeApp { path: path.to_owned() });
-    }
+    let text = source::read(path).map_err(|source| NodeError::ReadApp { path: path.to_owned(), source })?;
     let name = path.display().to_string();
     let compiled: Result<Module, _> = weft::compile_with(&text, &name, &mut crate::libraries::beside(path));
     Ok(compiled

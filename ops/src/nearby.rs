@@ -1,7 +1,10 @@
 //! What a path that leads nowhere likely meant: a neighbour with almost the same name.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+use ::node::source::{NoFile, SourceError};
 
 /// In a folder with more, nobody is helped by a guess.
 const NEIGHBOURS_MAX: usize = 1000;
@@ -20,11 +23,23 @@ pub fn meant(path: &Path, wanted: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     Some(path.with_file_name(near))
 }
 
-/// The first file in a folder, by name, with an extension.
-pub fn first(folder: &Path, extension: &str) -> Option<PathBuf> {
-    let entries = fs::read_dir(folder).ok()?.take(NEIGHBOURS_MAX);
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.filter(|path| path.extension().is_some_and(|found| found == extension)).min()
+/// What to do about a source that was not read, where its error cannot know it.
+pub fn advice(path: &Path, error: &SourceError) -> Option<String> {
+    let is_source = |path: &Path| path.extension().is_some_and(|extension| extension == "weft");
+    match error {
+        SourceError::System(error) if error.kind() == ErrorKind::NotFound => {
+            meant(path, is_source).map(|near| format!("did you mean {}?", near.display()))
+        }
+        SourceError::System(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Some("let the user who runs this read it".to_owned())
+        }
+        SourceError::NoFile(NoFile::Folder) => {
+            let entries = fs::read_dir(path).ok()?.take(NEIGHBOURS_MAX);
+            let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+            paths.filter(|path| is_source(path)).min().map(|one| format!("such as {}", one.display()))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -49,5 +64,25 @@ mod tests {
         check("annn.tx", None);
         check("elsewhere", None);
         check("none/ann", None);
+    }
+
+    #[test]
+    fn a_source_that_is_not_read_comes_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        let said = |path: &Path, error: SourceError| advice(path, &error);
+        let system = |kind: ErrorKind| SourceError::System(kind.into());
+        assert_eq!(said(&path, SourceError::NoFile(NoFile::Folder)), None);
+        for name in ["b.weft", "a.txt", "c.weft"] {
+            fs::write(path.join(name), "").unwrap();
+        }
+        let such = format!("such as {}", path.join("b.weft").display());
+        assert_eq!(said(&path, SourceError::NoFile(NoFile::Folder)), Some(such));
+        let meant = format!("did you mean {}?", path.join("b.weft").display());
+        assert_eq!(said(&path.join("bb.weft"), system(ErrorKind::NotFound)), Some(meant));
+        assert_eq!(said(&path.join("elsewhere.weft"), system(ErrorKind::NotFound)), None);
+        let read = Some("let the user who runs this read it".to_owned());
+        assert_eq!(said(&path.join("b.weft"), system(ErrorKind::PermissionDenied)), read);
+        assert_eq!(said(&path.join("b.weft"), SourceError::Large), None);
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use node::source::SourceError;
 use node::{Config, Node, NodeError, Ready};
 use serde_json::{Value, json};
 use weft::change::Plan;
@@ -74,24 +75,19 @@ fn note_for_people(http: SocketAddr) -> Option<&'static str> {
 /// An error with what a person can do where the error itself does not know it.
 fn with_advice(error: NodeError) -> anyhow::Error {
     let advice = match &error {
-        NodeError::ReadApp { path, source } if source.kind() == ErrorKind::NotFound => {
-            let near =
-                nearby::meant(path, |path| path.extension().is_some_and(|extension| extension == "weft"));
-            near.map_or_else(
-                || "--app takes the path of an app's file, such as apps/messenger/messenger.weft".to_owned(),
-                |near| format!("did you mean {}?", near.display()),
-            )
-        }
-        NodeError::ReadApp { path, .. } if path.is_dir() => {
-            let app = nearby::first(path, "weft").unwrap_or_else(|| path.join("app.weft"));
-            format!("it is a folder, and --app takes the path of an app's file, such as {}", app.display())
-        }
-        NodeError::ReadApp { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            "let the user who runs the node read it".to_owned()
-        }
-        _ => return error.into(),
+        NodeError::ReadApp { path, source } => nearby::advice(path, source),
+        _ => None,
     };
-    anyhow::anyhow!("{error}; {advice}")
+    match (advice, &error) {
+        (Some(advice), _) => anyhow::anyhow!("{error}; {advice}"),
+        (None, NodeError::ReadApp { source: SourceError::System(system), .. })
+            if system.kind() == ErrorKind::NotFound =>
+        {
+            let example = "--app takes the path of an app's file, such as apps/messenger/messenger.weft";
+            anyhow::anyhow!("{error}; {example}")
+        }
+        (None, _) => error.into(),
+    }
 }
 
 fn for_people(ready: &Ready) -> String {
@@ -120,24 +116,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-
-    #[test]
-    fn an_app_that_is_not_read_comes_with_what_to_do() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_owned();
-        let said = |path: &std::path::Path, kind: ErrorKind| {
-            with_advice(NodeError::ReadApp { path: path.to_owned(), source: kind.into() }).to_string()
-        };
-        assert!(said(&path, ErrorKind::IsADirectory).ends_with("app.weft"));
-        for name in ["b.weft", "a.txt"] {
-            std::fs::write(path.join(name), "").unwrap();
-        }
-        assert!(said(&path, ErrorKind::IsADirectory).ends_with("b.weft"));
-        assert!(said(&path.join("a.weft"), ErrorKind::NotFound).ends_with("b.weft?"));
-        assert!(
-            said(&path.join("b.weft"), ErrorKind::PermissionDenied).ends_with("who runs the node read it")
-        );
-    }
 
     #[test]
     fn whoever_opens_a_node_to_other_machines_hears_of_the_token() {

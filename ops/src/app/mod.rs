@@ -21,9 +21,8 @@ mod test;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
-
 use crate::app::arguments::AppCommand;
+use crate::nearby;
 use crate::output::Output;
 
 /// Does what was asked for.
@@ -49,10 +48,9 @@ pub fn run(command: AppCommand, output: &mut Output) -> anyhow::Result<ExitCode>
 
 /// Reads a source.
 fn read(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    String::from_utf8(bytes).map_err(|wrong| {
-        let valid = wrong.utf8_error().valid_up_to();
-        anyhow::anyhow!("{}: byte {valid} is not UTF-8, and an app is text in UTF-8", path.display())
+    node::source::read(path).map_err(|error| {
+        let advice = nearby::advice(path, &error).map_or_else(String::new, |advice| format!("; {advice}"));
+        anyhow::anyhow!("cannot read {}: {error}{advice}", path.display())
     })
 }
 
