@@ -78,6 +78,14 @@ pub enum ViewError {
     /// The view was over its budget of operations or bytes.
     #[error("{0}")]
     Budget(String),
+    /// Other views leave no room for it now; try again after so many seconds.
+    #[error("{words}")]
+    Crowded {
+        /// Why.
+        words: String,
+        /// When it is worth another try.
+        retry_after_seconds: u32,
+    },
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
@@ -127,6 +135,14 @@ pub enum ControlError {
     /// The queue is full; try again after so many seconds.
     #[error("the node has as many requests waiting as it takes; try again in {retry_after_seconds} s")]
     Full {
+        /// When it is worth another try.
+        retry_after_seconds: u32,
+    },
+    /// Another plan is being made; try again after so many seconds.
+    #[error(
+        "a plan is being made on this node, and one is made at a time; try again in {retry_after_seconds} s"
+    )]
+    Planning {
         /// When it is worth another try.
         retry_after_seconds: u32,
     },

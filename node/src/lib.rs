@@ -18,8 +18,10 @@ mod owner;
 mod process;
 mod rehearsal;
 mod service;
+pub mod source;
 mod web;
 
 pub use folder::ControlFile;
 pub use process::{Config, Node, NodeError, Ready, Set, compile};
+pub use rehearsal::NoPlan;
 pub use weft::diagnostics::suggest;

@@ -2,7 +2,7 @@
 
 use crate::folder::{self, ControlFile};
 use crate::process::{CARD_SEQUENCE, NodeError, Recovered, recover};
-use crate::rehearsal;
+use crate::rehearsal::{self, NoPlan, Wanted};
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ pub enum OfflineError {
     /// The folder cannot be opened.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// An app's source that is not right.
-    #[error("{0}")]
-    Source(String),
+    /// There is no plan: the app's source is not right.
+    #[error(transparent)]
+    NoPlan(#[from] NoPlan),
     /// An app that this node never ran.
     #[error("the app {0} was never on this node: there is nothing kept that could change")]
     NoApp(String),
@@ -91,12 +91,13 @@ pub fn plan(dir: &Path, source: &str) -> Result<Value, OfflineError> {
     if !folder::is_nodes(dir) {
         return Err(OfflineError::NoNode(dir.to_owned()));
     }
-    let module = rehearsal::read(source).map_err(OfflineError::Source)?;
+    let module = rehearsal::read(source)?;
     let folder = Folder::open(dir).map_err(NodeError::from)?;
     let (.., recovery) = folder::open(folder)?;
     let kept = recovery.app(&module.name, &module).map_err(NodeError::from)?;
     let (schema, snapshot) = kept.ok_or_else(|| OfflineError::NoApp(module.name.clone()))?;
-    Ok(rehearsal::rehearse(&schema, &snapshot, module, crate::clock::now()))
+    // Nothing else is served meanwhile, and whoever waits can end it.
+    Ok(rehearsal::rehearse(&schema, &snapshot, module, crate::clock::now(), &|| Wanted::Yes)?)
 }
 
 fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {

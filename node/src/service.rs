@@ -5,20 +5,27 @@ use crate::clock;
 use crate::handle::{
     Control, ControlError, Description, Door, Field, Handle, NamedType, Post, PostError, ViewError,
 };
-use crate::http::VIEW_BYTES_MAX;
+use crate::http::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
 use crate::owner::{NotTaken, Ports, Request};
 use crate::process::Ready;
-use crate::rehearsal;
+use crate::rehearsal::{self, NoPlan, Wanted};
+use engine::Allowance;
 use node_core::{Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::{oneshot, watch};
+use std::time::Instant;
+use tokio::sync::{Semaphore, oneshot, watch};
 use weft::change::schema::Schema;
 use weft::{Module, module};
 
 /// When it is worth coming again to a full mailbox: it holds a batch, which takes about this long on a slow card.
 const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// Plans being made: each holds a copy of what the app keeps as far as it changes, and a processor.
+const PLANS_AT_ONCE: usize = 1;
+/// When it is worth coming again while a plan is being made: most take less.
+const PLAN_AGAIN_AFTER_SECONDS: u32 = 2;
 
 /// A cheap handle on a running node.
 #[derive(Debug, Clone)]
@@ -26,6 +33,10 @@ pub struct Service {
     node: Arc<About>,
     ports: Ports,
     board: Arc<Board>,
+    /// Of what views make.
+    allowance: Arc<Allowance>,
+    /// Places for plans being made.
+    plans: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -49,7 +60,13 @@ impl Service {
     pub fn new(ready: &Ready, token: String, ports: Ports, board: Arc<Board>) -> Service {
         let about =
             About { node: ready.node, ticket: ready.ticket.to_string(), apps: ready.apps.clone(), token };
-        Service { node: Arc::new(about), ports, board }
+        Service {
+            node: Arc::new(about),
+            ports,
+            board,
+            allowance: Allowance::new(VIEWS_BYTES_MAX),
+            plans: Arc::new(Semaphore::new(PLANS_AT_ONCE)),
+        }
     }
 
     async fn ask(&self, request: impl FnOnce(oneshot::Sender<Reply>) -> Request) -> Result<Reply, NoReply> {
@@ -59,6 +76,30 @@ impl Service {
             NotTaken::Gone => NoReply::Stopping,
         })?;
         told.await.map_err(|_| NoReply::Unknown)
+    }
+
+    /// What another version of an app would do to the state that was published last. It ends when this is dropped.
+    async fn plan(&self, source: String) -> Result<Value, ControlError> {
+        let place = Arc::clone(&self.plans).try_acquire_owned();
+        let place =
+            place.map_err(|_| ControlError::Planning { retry_after_seconds: PLAN_AGAIN_AFTER_SECONDS })?;
+        let board = Arc::clone(&self.board);
+        let (asked, began) = (Arc::new(()), Instant::now());
+        let still_asked = Arc::downgrade(&asked);
+        let wanted = move || match still_asked.strong_count() {
+            0 => Wanted::No,
+            _ if began.elapsed() >= rehearsal::TIME_MAX => Wanted::NoTime,
+            _ => Wanted::Yes,
+        };
+        let planned = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            plan(&board, &source, &wanted)
+        });
+        let planned = planned.await;
+        drop(asked);
+        planned.unwrap_or_else(|_| {
+            Err(ControlError::Unknown("the plan could not be made; this is a fault of the node's".to_owned()))
+        })
     }
 
     async fn ask_control(&self, control: node_core::Control) -> Result<Value, ControlError> {
@@ -97,7 +138,8 @@ impl Handle for Service {
     fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError> {
         let no_such_route = || ViewError::NoSuchRoute { app: app.to_owned(), view: view.to_owned() };
         let snapshot = self.board.snapshot(app).ok_or_else(no_such_route)?;
-        snapshot.view_within(view, query, by, clock::now(), VIEW_BYTES_MAX).map_err(|error| {
+        let looked = snapshot.view_within(view, query, by, clock::now(), VIEW_BYTES_MAX, &self.allowance);
+        looked.map_err(|error| {
             let words = error.to_string();
             match error {
                 engine::ViewError::NoSuchView { .. } => no_such_route(),
@@ -105,6 +147,9 @@ impl Handle for Service {
                 engine::ViewError::Refused { .. } => ViewError::Refused(words),
                 engine::ViewError::Budget { .. } | engine::ViewError::TooLarge { .. } => {
                     ViewError::Budget(words)
+                }
+                engine::ViewError::Crowded { .. } => {
+                    ViewError::Crowded { words, retry_after_seconds: RETRY_AFTER_SECONDS }
                 }
             }
         })
@@ -134,11 +179,7 @@ impl Handle for Service {
                 Ok(status["peers"].take())
             }
             Control::Status => self.ask_control(node_core::Control::Status).await,
-            Control::Plan { source } => {
-                let board = Arc::clone(&self.board);
-                let planned = tokio::task::spawn_blocking(move || plan(&board, &source)).await;
-                planned.unwrap_or_else(|_| Err(ControlError::Unknown(STOPPED.to_owned())))
-            }
+            Control::Plan { source } => self.plan(source).await,
         }
     }
 
@@ -164,9 +205,13 @@ fn is_endpoint(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// What another version of an app would do to the state that was published last.
-fn plan(board: &Board, source: &str) -> Result<Value, ControlError> {
-    let module = rehearsal::read(source).map_err(ControlError::Shape)?;
+fn plan(board: &Board, source: &str, wanted: &dyn Fn() -> Wanted) -> Result<Value, ControlError> {
+    let no_plan = |error: NoPlan| match error {
+        NoPlan::Source(words) => ControlError::Shape(words),
+        error @ NoPlan::NoTime => ControlError::Refused(error.to_string()),
+        NoPlan::GivenUp => ControlError::Stopping,
+    };
+    let module = rehearsal::read(source).map_err(no_plan)?;
     let never = || {
         let app = &module.name;
         ControlError::Refused(format!(
@@ -175,7 +220,7 @@ fn plan(board: &Board, source: &str) -> Result<Value, ControlError> {
     };
     let snapshot = board.snapshot(&module.name).ok_or_else(never)?;
     let before = Schema::of(snapshot.module());
-    Ok(rehearsal::rehearse(&before, &snapshot, module, clock::now()))
+    rehearsal::rehearse(&before, &snapshot, module, clock::now(), wanted).map_err(no_plan)
 }
 
 fn description(module: &Module) -> Description {

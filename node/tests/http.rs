@@ -30,6 +30,18 @@ struct State {
     /// A `hold` is answered once there is a permit.
     release: Semaphore,
     holding: watch::Sender<u32>,
+    /// Plans begun, and those given up.
+    planning: watch::Sender<u32>,
+    given_up: watch::Sender<u32>,
+}
+
+/// A plan that never ends by itself.
+struct Planning<'p>(&'p State);
+
+impl Drop for Planning<'_> {
+    fn drop(&mut self) {
+        self.0.given_up.send_modify(|plans| *plans += 1);
+    }
 }
 
 impl Memory {
@@ -41,6 +53,8 @@ impl Memory {
             looked: watch::Sender::new(0),
             release: Semaphore::new(0),
             holding: watch::Sender::new(0),
+            planning: watch::Sender::new(0),
+            given_up: watch::Sender::new(0),
         }))
     }
 
@@ -98,6 +112,9 @@ impl Handle for Memory {
             ("notes", "shape") => Err(ViewError::Shape("peer: expected a node".to_owned())),
             ("notes", "overspend") => Err(ViewError::Budget("over 16777216 operations".to_owned())),
             ("notes", "stop") => Err(ViewError::Stopping),
+            ("notes", "crowd") => {
+                Err(ViewError::Crowded { words: "no room".to_owned(), retry_after_seconds: 3 })
+            }
             _ => Err(ViewError::NoSuchRoute { app: app.to_owned(), view: view.to_owned() }),
         }
     }
@@ -116,6 +133,14 @@ impl Handle for Memory {
             Control::RemovePeer { node } => Err(ControlError::NoSuchPeer { node }),
             Control::Peers => Ok(json!(["sv1ben"])),
             Control::Status => Ok(json!({ "up": true })),
+            Control::Plan { source } if source == "long" => {
+                self.0.planning.send_modify(|plans| *plans += 1);
+                let _planning = Planning(&self.0);
+                std::future::pending().await
+            }
+            Control::Plan { source } if source == "crowd" => {
+                Err(ControlError::Planning { retry_after_seconds: 2 })
+            }
             Control::Plan { source } => Ok(json!({ "source": source })),
         }
     }
@@ -377,6 +402,7 @@ fn views() {
         ("GET", "/notes/first", NONE, "", 409, "refused"),
         ("GET", "/notes/overspend", NONE, "", 413, "budget"),
         ("GET", "/notes/stop", NONE, "", 503, "stopping"),
+        ("GET", "/notes/crowd", NONE, "", 503, "full"),
         ("GET", "/notes/fault", NONE, "", 500, "unknown"),
         ("GET", "/notes/nowhere", NONE, "", 404, "no_such_route"),
         ("GET", "/nowhere/all", NONE, "", 404, "no_such_route"),
@@ -558,8 +584,40 @@ fn control() {
         ("DELETE", "/-/peers/sv1ben", &[], "", 401, "unauthorized"),
         ("DELETE", "/-/peers/sv1ben", &[OPERATOR], "", 200, r#"{"removed":"sv1ben"}"#),
         ("DELETE", "/-/peers/sv1cleo", &[OPERATOR], "", 404, "no_such_peer"),
+        ("POST", "/-/plan", &[JSON, OPERATOR], r#"{"source":"app a"}"#, 200, r#"{"source":"app a"}"#),
+        ("POST", "/-/plan", &[JSON, OPERATOR], r#"{"source":"crowd"}"#, 503, "full"),
+        ("POST", "/-/plan", &[JSON], r#"{"source":"app a"}"#, 401, "unauthorized"),
         ("GET", "/-/nowhere", &[OPERATOR], "", 404, "no_such_route"),
     ]);
+}
+
+#[test]
+fn a_plan_ends_with_its_client_and_with_the_node() {
+    const OPERATOR: (&str, &str) = ("Authorization", "Bearer a-token-of-some-length");
+    let mut server = Server::start();
+    let (mut planning, mut given_up) =
+        (server.memory.0.planning.subscribe(), server.memory.0.given_up.subscribe());
+    let ask = || {
+        let body = br#"{"source":"long"}"#;
+        let mut stream = server.connect();
+        stream.write_all(server.head("POST", "/-/plan", &[JSON, OPERATOR], body).as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        stream
+    };
+    let gone = ask();
+    wait_for(&mut planning, 1);
+    drop(gone);
+    wait_for(&mut given_up, 1);
+
+    let mut waiting = ask();
+    wait_for(&mut planning, 2);
+    server.stop();
+    wait_for(&mut given_up, 2);
+    let mut bytes = Vec::new();
+    waiting.read_to_end(&mut bytes).unwrap();
+    let answer = Answer::read(&bytes);
+    assert_eq!((answer.status, answer.error_code().as_str()), (503, "stopping"));
+    server.ended().unwrap();
 }
 
 #[test]

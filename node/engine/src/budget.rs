@@ -1,5 +1,8 @@
 //! What an event or a view may cost. What is counted is the same on every machine.
 
+use crate::allowance::{Allowance, OWN_BYTES, Share};
+use std::sync::Arc;
+
 /// Operations of one event or view: every operation of the code is one, bulk ones count by size.
 pub const OPERATIONS_MAX: u64 = 1 << 24;
 /// Bytes that one event or view may make, all together: texts, records, lists, arguments, answers.
@@ -55,11 +58,23 @@ impl Fault {
 pub(crate) struct Budget {
     operations: u64,
     bytes: u64,
+    /// Where more bytes come from, of what is made while others make some.
+    share: Option<Share>,
 }
 
 impl Budget {
     pub(crate) fn new() -> Budget {
-        Budget { operations: OPERATIONS_MAX, bytes: BYTES_MAX }
+        Budget { operations: OPERATIONS_MAX, bytes: BYTES_MAX, share: None }
+    }
+
+    /// The same, of which most bytes are taken of an allowance as they are needed.
+    pub(crate) fn within(allowance: Arc<Allowance>) -> Budget {
+        Budget { bytes: OWN_BYTES, share: Some(Share::new(allowance)), ..Budget::new() }
+    }
+
+    /// Whether it was stopped because others make too much now.
+    pub(crate) fn is_crowded_out(&self) -> bool {
+        self.share.as_ref().is_some_and(Share::is_refused)
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -106,7 +121,16 @@ impl Budget {
                 self.bytes = left;
                 Ok(())
             }
-            None => Err(Fault::Budget { unit: "bytes", limit: BYTES_MAX }),
+            None => self.bytes_beyond(count as u64),
         }
+    }
+
+    #[cold]
+    fn bytes_beyond(&mut self, count: u64) -> Result<(), Fault> {
+        let lacking = count - self.bytes;
+        let more = self.share.as_mut().and_then(|share| share.more(lacking));
+        let more = more.ok_or(Fault::Budget { unit: "bytes", limit: BYTES_MAX })?;
+        self.bytes = more - lacking;
+        Ok(())
     }
 }

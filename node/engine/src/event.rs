@@ -210,6 +210,15 @@ pub enum ViewError {
         /// The most there is.
         limit: u64,
     },
+    /// Other views make so much now that it is too much together.
+    #[error(
+        "there is no room for this view now: it and others that are being computed would make more than {limit} \
+         bytes together. Try again"
+    )]
+    Crowded {
+        /// The most that they may make.
+        limit: u64,
+    },
 }
 
 /// Why a setting does not have a value.

@@ -9,6 +9,7 @@
 //! where not the log's deltas are what differs from it. `table` keeps the rows of a list; a snapshot shares its pages,
 //! and what changes while one is held is copied once.
 
+mod allowance;
 mod app;
 mod arguments;
 mod budget;
@@ -25,6 +26,7 @@ pub mod testing;
 mod text;
 mod undo;
 
+pub use allowance::Allowance;
 pub use app::{App, Due, Snapshot};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
 pub use event::{

@@ -4,7 +4,7 @@
 
 mod support;
 
-use engine::{App, Applied, Context, Event, EventError, ViewError};
+use engine::{Allowance, App, Applied, Context, Event, EventError, ViewError};
 use std::sync::Arc;
 use support::ME;
 
@@ -84,7 +84,14 @@ fn a_key_that_no_row_can_have_is_not_looked_up() {
 fn a_view_is_written_no_further_than_is_wanted() {
     let app = app("app a\nview of(n: int) = [i for i in 1 .. n]\nview long(t: text) = t");
     let within = |name: &str, key: &str, value: &str, bytes_max: usize| {
-        app.snapshot().view_within(name, &[(key.into(), value.into())], "local", 0, bytes_max)
+        app.snapshot().view_within(
+            name,
+            &[(key.into(), value.into())],
+            "local",
+            0,
+            bytes_max,
+            &Allowance::new(0),
+        )
     };
     assert_eq!(within("of", "n", "3", 7), Ok("[1,2,3]".into()));
     assert_eq!(within("of", "n", "3", 6), Err(ViewError::TooLarge { bytes_max: 6 }));

@@ -14,7 +14,7 @@ use super::guard::is_authorized;
 use super::limits::{CONTROL_BODY_BYTES_MAX, PLAN_BODY_BYTES_MAX};
 use super::problem::Problem;
 use super::routes::Shared;
-use crate::handle::{Control, Handle};
+use crate::handle::{Control, ControlError, Handle};
 
 /// The body of `POST /-/peers`.
 #[derive(Deserialize)]
@@ -72,7 +72,12 @@ pub(super) async fn plan<H: Handle>(
     let NewVersion { source } = serde_json::from_slice(&body).map_err(|error| {
         Problem::shape(format!(r#"a version of an app is {{"source":"app …"}}: {error}"#))
     })?;
-    carry_out(&shared, &head.headers, Control::Plan { source }).await
+    let mut stopping = shared.stopping.clone();
+    tokio::select! {
+        planned = carry_out(&shared, &head.headers, Control::Plan { source }) => planned,
+        // Nothing is lost with it, and it may take longer than a node has for its end.
+        _ = stopping.changed() => Err(ControlError::Stopping.into()),
+    }
 }
 
 /// `DELETE /-/peers/{node}`

@@ -13,6 +13,10 @@ const _: () = assert!(EVENT_STREAMS_MAX < CONNECTIONS_MAX);
 /// Views computed at once. They block their thread, and more threads than this only take turns on a small machine.
 pub(super) const VIEWS_AT_ONCE: usize = 8;
 
+/// Bytes that all views being computed make together, beside the first mebibyte of each: two of the largest. Each alone
+/// may make [`engine::BYTES_MAX`], and a node runs on the smallest machines.
+pub(crate) const VIEWS_BYTES_MAX: u64 = 2 * engine::BYTES_MAX;
+
 /// One view's answer. A page shows some thousands of rows of it; more is for a view with arguments, part by part.
 pub(crate) const VIEW_BYTES_MAX: usize = 4 * 1024 * 1024;
 

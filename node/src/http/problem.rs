@@ -76,6 +76,7 @@ impl From<ViewError> for Problem {
             ViewError::NoSuchRoute { .. } => Problem::no_such_route(message),
             ViewError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
             ViewError::Budget(_) => Problem::budget(message),
+            ViewError::Crowded { retry_after_seconds, .. } => Problem::full(message, retry_after_seconds),
             ViewError::Stopping => Problem::stopping(message),
         }
     }
@@ -88,7 +89,9 @@ impl From<ControlError> for Problem {
             ControlError::Shape(_) => Problem::shape(message),
             ControlError::NoSuchPeer { .. } => Problem::new(StatusCode::NOT_FOUND, "no_such_peer", message),
             ControlError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
-            ControlError::Full { retry_after_seconds } => Problem::full(message, retry_after_seconds),
+            ControlError::Full { retry_after_seconds } | ControlError::Planning { retry_after_seconds } => {
+                Problem::full(message, retry_after_seconds)
+            }
             ControlError::Stopping => Problem::stopping(message),
             ControlError::Unknown(_) => Problem::unknown(message),
         }

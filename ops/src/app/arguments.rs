@@ -55,10 +55,11 @@ const PLAN_HELP: &str = "\
 What happens to what a node keeps when its app becomes another version: what is added, removed, called otherwise (`was`), of \
 another type, what is lost, and what cannot be. Two files are compared as they are; what depends on rows is said. With --node DIR \
 the rows of a node, running or not, or of a copy of its folder are looked at; the new version's views that need no argument run \
-over a copy of them, and its tests run.
+over a copy of them, and its tests run. A running node makes one plan at a time and gives it 15 s; what it did not get to is \
+said, and ends with 1. It gives a plan up that nobody waits for.
 With --json one object: {\"app\":…,\"verdict\":\"keeps\",\"changes\":[{\"change\":\"renamed\",\"name\":…,\"verdict\":…,\"what\":…,\
 \"why\":…,\"help\":…}]}, with --node also \"views\":[{\"view\":…,\"error\":…}] and \"tests\":[{\"test\":…,\"error\":…}], those \
-that fail. A verdict is \"keeps\", \"depends\" (on rows), \"loses\" or \"refused\"; the first one is the worst of all.
+that fail, and \"untried\":[VIEW…], those that no time was left for. A verdict is \"keeps\", \"depends\" (on rows), \"loses\" or \"refused\"; the first one is the worst of all.
 
 Exit codes: 0 nothing is lost; 1 something is lost or cannot be, a view or a test fails, or an app is not right; 2 the command line is wrong.";
 

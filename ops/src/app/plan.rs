@@ -45,7 +45,7 @@ pub fn of_node(new: &Path, dir: &Path, output: &mut Output) -> anyhow::Result<Ex
     let text = plan.as_object_mut().and_then(|plan| plan.remove("text"));
     plan["tests"] = failed_tests(module);
     let fine = matches!(plan["verdict"].as_str(), Some("keeps"))
-        && ["views", "tests"].iter().all(|kind| plan[*kind].as_array().is_some_and(Vec::is_empty));
+        && ["views", "untried", "tests"].iter().all(|kind| plan[*kind].as_array().is_some_and(Vec::is_empty));
     let people = || {
         let mut said = text.as_ref().and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
         for (kind, name) in [("views", "view"), ("tests", "test")] {
@@ -54,6 +54,14 @@ pub fn of_node(new: &Path, dir: &Path, output: &mut Output) -> anyhow::Result<Ex
                 let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                 said.push_str(&format!("\n  FAILED    {name} {}: {}", word(what), word(why)));
             }
+        }
+        let untried = plan["untried"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let untried = untried.collect::<Vec<&str>>().join(", ");
+        if !untried.is_empty() {
+            said.push_str(&format!(
+                "\n  NOT TRIED view {untried}: no time was left, or too many failed. Plan with a copy of the node's \
+                 folder, or while the node is stopped"
+            ));
         }
         said
     };

@@ -11,8 +11,9 @@ use crate::json;
 use crate::keyed::{Key, Layout, Range, is_plain_word};
 use crate::machine::Room;
 use crate::state::{List, State, Timers, read_timer_key, timer_key};
-use crate::table::{Keyed, Source, Unchangeable};
+use crate::table::{Keyed, ROWS_AT_ONCE, Slot, Source, Unchangeable};
 use sealing::NodeId;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weft::change::conversion::{ColumnWay, Conversion, Misfit, Tally};
@@ -27,6 +28,11 @@ impl App {
     /// The app of another module with this one's state, changed; whole only if the findings have no misfits. This one's
     /// module has the shape before the change, the other one that after it.
     pub fn change(&self, change: &Change, module: Arc<Module>) -> (App, Findings) {
+        self.changed(change, module, &|| true)
+    }
+
+    /// As [`App::change`]; worth nothing once `is_wanted` has said no.
+    fn changed(&self, change: &Change, module: Arc<Module>, is_wanted: &dyn Fn() -> bool) -> (App, Findings) {
         let conversion = change.conversion();
         let mut findings = Findings { tally: conversion.tally(), ..Findings::default() };
         let mut state = State::new(&module);
@@ -44,7 +50,7 @@ impl App {
                 (Some(List::Keyed(old)), Some(List::Keyed(new))) => {
                     let layout = Layout::of(&module.lists[place], &module);
                     let (conversion, app) = (&conversion, self);
-                    let list = ListChange { change, conversion, number, before, app, old };
+                    let list = ListChange { change, conversion, number, before, app, old, is_wanted };
                     *new = list.keyed(layout, &mut findings);
                 }
                 (Some(List::Variable(old)), Some(List::Variable(new))) => {
@@ -99,13 +105,25 @@ impl App {
 }
 
 impl Snapshot {
-    /// What [`App::change`] would make of this state.
-    pub fn change(&self, change: &Change, module: Arc<Module>) -> (Snapshot, Findings) {
+    /// What [`App::change`] would make of this state; none once `is_wanted`, which is asked every few thousand rows, says
+    /// no.
+    pub fn change(
+        &self,
+        change: &Change,
+        module: Arc<Module>,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Option<(Snapshot, Findings)> {
         let ticks = Vec::new();
         let (before, me) = (Arc::clone(&self.module), Arc::clone(&self.me));
         let app = App { module: before, me, state: self.state.clone(), room: Room::default(), ticks };
-        let (app, findings) = app.change(change, module);
-        (app.snapshot(), findings)
+        // What was given up stays so.
+        let is_given_up = Cell::new(false);
+        let goes_on = || {
+            is_given_up.set(is_given_up.get() || !is_wanted());
+            !is_given_up.get()
+        };
+        let (app, findings) = app.changed(change, module, &goes_on);
+        goes_on().then(|| (app.snapshot(), findings))
     }
 }
 
@@ -118,6 +136,7 @@ struct ListChange<'c> {
     before: usize,
     app: &'c App,
     old: &'c Keyed,
+    is_wanted: &'c dyn Fn() -> bool,
 }
 
 impl ListChange<'_> {
@@ -165,7 +184,22 @@ impl ListChange<'_> {
             ColumnWay::Made(at) => Source::Mapped(*at as u16, make),
             ColumnWay::Filled | ColumnWay::Kept(_) => Source::Constant(make(Value::None)),
         });
-        self.old.changed(Arc::clone(layout), &sources.collect::<Vec<_>>())
+        self.old.changed(Arc::clone(layout), &sources.collect::<Vec<_>>(), self.is_wanted)
+    }
+
+    /// The rows in the order of their keys, for as long as it is wanted.
+    fn rows(&self) -> impl Iterator<Item = (Key, Slot)> {
+        let mut walk = self.old.walk(&Range::ALL, false);
+        let mut at = 0_usize;
+        std::iter::from_fn(move || {
+            if at.is_multiple_of(ROWS_AT_ONCE) && !(self.is_wanted)() {
+                return None;
+            }
+            at += 1;
+            let key = walk.next()?;
+            // Every key of a walk is a row's.
+            self.old.find(&key).map(|slot| (key, slot))
+        })
     }
 
     /// Rows with values that have no place in the new shape, by operation; what is lost or filled is counted.
@@ -185,9 +219,7 @@ impl ListChange<'_> {
         if dropped.is_empty() && ways.iter().all(fills) {
             return lost;
         }
-        let mut rows = self.old.walk(&Range::ALL, false);
-        while let Some(key) = rows.next() {
-            let Some(slot) = self.old.find(&key) else { continue };
+        for (key, slot) in self.rows() {
             for (at, operation) in dropped {
                 tally[*operation] += u64::from(self.old.value(slot, *at as u16) != Value::None);
             }
@@ -208,14 +240,13 @@ impl ListChange<'_> {
     fn clashing(&self, layout: &Layout, why: &Unchangeable) -> Lost {
         let mut lost = Lost::new();
         let mut keys = BTreeSet::new();
-        let mut rows = self.old.walk(&Range::ALL, false);
-        while let Some(key) = rows.next() {
-            let Some(slot) = self.old.find(&key) else { continue };
+        for (key, slot) in self.rows() {
             let row = Value::Record(self.old.row(slot));
             let row = self.conversion.apply(self.number, &row, &mut self.conversion.tally());
             let Ok(Value::Record(row)) = row else { continue };
             let fits = match why {
                 Unchangeable::SameKey => keys.insert(layout.key_of(&row)),
+                Unchangeable::GivenUp => true,
                 Unchangeable::LongKey => layout.fields_size(&row, &layout.keys) <= KEY_BYTES_MAX,
                 Unchangeable::LongEntry(index) => {
                     let own = layout.indexes.get(*index).map_or(&[][..], Vec::as_slice);
@@ -224,7 +255,9 @@ impl ListChange<'_> {
             };
             let operation = match why {
                 Unchangeable::LongEntry(_) => self.change.reindex(self.number),
-                Unchangeable::SameKey | Unchangeable::LongKey => self.change.rekey(self.number),
+                Unchangeable::SameKey | Unchangeable::LongKey | Unchangeable::GivenUp => {
+                    self.change.rekey(self.number)
+                }
             };
             if !fits {
                 count(&mut lost, operation, &key);

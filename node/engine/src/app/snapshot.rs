@@ -1,6 +1,7 @@
 //! The state of an app at one moment: its views, and its rows as a log or a checkpoint keeps them.
 
 use super::{counter_row, encoded_row, encoded_variable, find};
+use crate::allowance::Allowance;
 use crate::budget::{Budget, Fault};
 use crate::event::{Context, Delta, ViewError};
 use crate::json::{self, Unread};
@@ -36,10 +37,11 @@ impl Snapshot {
         by: &str,
         now: i64,
     ) -> Result<String, ViewError> {
-        self.view_within(name, query, by, now, usize::MAX)
+        self.computed((name, query, by, now), &mut Budget::new(), usize::MAX)
     }
 
-    /// As [`Snapshot::view`], but a result of more bytes is refused as soon as it has them.
+    /// As [`Snapshot::view`], but a result of more bytes is refused as soon as it has them, and what it makes is taken
+    /// of an allowance until it is done.
     ///
     /// # Errors
     /// Why there is no result.
@@ -50,12 +52,28 @@ impl Snapshot {
         by: &str,
         now: i64,
         bytes_max: usize,
+        allowance: &Arc<Allowance>,
+    ) -> Result<String, ViewError> {
+        let mut budget = Budget::within(Arc::clone(allowance));
+        let view = self.computed((name, query, by, now), &mut budget, bytes_max);
+        match view {
+            Err(ViewError::Budget { .. }) if budget.is_crowded_out() => {
+                Err(ViewError::Crowded { limit: allowance.most() })
+            }
+            view => view,
+        }
+    }
+
+    fn computed(
+        &self,
+        (name, query, by, now): (&str, &[(String, String)], &str, i64),
+        budget: &mut Budget,
+        bytes_max: usize,
     ) -> Result<String, ViewError> {
         let module = &*self.module;
         let door = find(&module.views, name)
             .ok_or_else(|| ViewError::NoSuchView { app: module.name.clone(), name: name.into() })?;
-        let mut budget = Budget::new();
-        let mut arguments = parameters(query, door, module, &mut budget).map_err(|unread| match unread {
+        let mut arguments = parameters(query, door, module, budget).map_err(|unread| match unread {
             Unread::Misshapen(wrong) => ViewError::Shape { message: wrong.message() },
             Unread::Fault(fault) => view_refusal(fault),
         })?;
@@ -64,10 +82,11 @@ impl Snapshot {
         }
         let (mut state, context) = (self.state.clone(), Context { now, entropy: [0; 32], room: 0 });
         let mut machine = Machine::new(module, &mut state, &self.me, &context);
-        machine.budget = budget;
-        let value = machine.run(door.function, arguments).map_err(view_refusal)?;
+        std::mem::swap(&mut machine.budget, budget);
+        let value = machine.run(door.function, arguments);
+        std::mem::swap(&mut machine.budget, budget);
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
-        let text = json::write_within(&value, kind, module, &mut machine.budget, bytes_max);
+        let text = json::write_within(&value.map_err(view_refusal)?, kind, module, budget, bytes_max);
         text.map_err(view_refusal)?.ok_or(ViewError::TooLarge { bytes_max })
     }
 

@@ -34,26 +34,40 @@ pub(crate) enum Unchangeable {
     /// An entry of the index of this number would be too long.
     #[error("an entry of an index, its row's key behind it, would be longer than {KEY_BYTES_MAX} bytes")]
     LongEntry(usize),
+    /// Nobody wants it any more.
+    #[error("it was given up")]
+    GivenUp,
 }
 
+/// Rows between two questions whether a change is still wanted: a few milliseconds.
+pub(crate) const ROWS_AT_ONCE: usize = 4_096;
+
 impl Keyed {
-    /// The same rows in another shape, whose fields come from `sources`.
-    pub(crate) fn changed(&self, layout: Arc<Layout>, sources: &[Source<'_>]) -> Result<Keyed, Unchangeable> {
+    /// The same rows in another shape, whose fields come from `sources`; given up when `is_wanted` says no.
+    pub(crate) fn changed(
+        &self,
+        layout: Arc<Layout>,
+        sources: &[Source<'_>],
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Keyed, Unchangeable> {
         let mut changed = Keyed::new(layout);
         changed.counter = self.counter;
-        let kinds = changed.layout.kinds.iter();
-        changed.columns = kinds
-            .zip(sources)
-            .map(|(kind, source)| match source {
+        let mut columns = Vec::with_capacity(sources.len());
+        for (kind, source) in changed.layout.kinds.iter().zip(sources) {
+            columns.push(match source {
                 Source::Field(field) => self.columns[*field as usize].clone(),
                 Source::Constant(value) => Column::filled(kind, value, self.len),
                 Source::Mapped(field, map) => {
                     let mut column = Column::new(kind);
-                    (0..self.len).for_each(|at| column.push(&map(self.columns[*field as usize].value(at))));
+                    for at in 0..self.len {
+                        go_on(at, is_wanted)?;
+                        column.push(&map(self.columns[*field as usize].value(at)));
+                    }
                     column
                 }
-            })
-            .collect();
+            });
+        }
+        changed.columns = columns;
         // A field's number as it was, where its values are what they were.
         let before = |field: &u16| match sources.get(*field as usize) {
             Some(Source::Field(before)) => Some(*before),
@@ -63,12 +77,13 @@ impl Keyed {
         let same_keys = were(&changed.layout.keys).is_some_and(|keys| keys == self.layout.keys);
         match same_keys {
             true => changed.keys = self.keys.with_shape(Arc::clone(changed.keys.shape())),
-            false => changed.make_keys(self.len)?,
+            false => changed.make_keys(self.len, is_wanted)?,
         }
         changed.len = self.len;
         changed.look_again = self.look_again;
         let empty = std::mem::take(&mut changed.indexes);
         for (number, index) in empty.into_iter().enumerate() {
+            go_on(0, is_wanted)?;
             let fields = were(&changed.layout.indexes[number]);
             let covers = were(changed.layout.covers.get(number).map_or(&[], Vec::as_slice));
             let same = self.layout.indexes.iter().zip(&self.layout.covers).position(|(old, covered)| {
@@ -84,8 +99,9 @@ impl Keyed {
     }
 
     /// Finds all rows by keys that they did not have before.
-    fn make_keys(&mut self, rows: usize) -> Result<(), Unchangeable> {
+    fn make_keys(&mut self, rows: usize, is_wanted: &dyn Fn() -> bool) -> Result<(), Unchangeable> {
         for at in 0..rows {
+            go_on(at, is_wanted)?;
             let columns = std::mem::take(&mut self.columns);
             let value = |field: u16| columns[field as usize].value(at);
             let key = self.layout.key_by(&value);
@@ -108,6 +124,11 @@ impl Keyed {
         let value = |slot: u32, field: u16| self.columns[field as usize].value(slot as usize);
         index.fill(self.len as u32, &value, KEY_BYTES_MAX).then_some(index)
     }
+}
+
+/// Asks at some rows whether it is to go on.
+fn go_on(at: usize, is_wanted: &dyn Fn() -> bool) -> Result<(), Unchangeable> {
+    if at.is_multiple_of(ROWS_AT_ONCE) && !is_wanted() { Err(Unchangeable::GivenUp) } else { Ok(()) }
 }
 
 impl Keys {

@@ -28,7 +28,7 @@ use sorted::{Shape, Sorted};
 use std::sync::Arc;
 use weft::Value;
 
-pub(crate) use change::{Source, Unchangeable};
+pub(crate) use change::{ROWS_AT_ONCE, Source, Unchangeable};
 pub(crate) use totals::Totals;
 pub(crate) use walk::Walk;
 
