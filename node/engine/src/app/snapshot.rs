@@ -100,7 +100,7 @@ impl Snapshot {
         self.state.lists.iter().map(keyed).sum()
     }
 
-    /// Every durable row of the state as a delta that [`App::restore`] takes, in order of list and key. Variables that have
+    /// Every durable row of the state as a delta that [`App::restore`](super::App::restore) takes, in order of list and key. Variables that have
     /// their initial value are there too.
     pub fn rows(&self) -> Vec<Delta> {
         let module = &*self.module;
