@@ -133,7 +133,7 @@ impl Shell {
     fn filled(&self, command: &str) -> String {
         let mut filled = command.to_owned();
         let other = if command.contains("./ann") || command.contains(PORTS[0]) { "./ben" } else { "./ann" };
-        for (placeholder, key) in [("svt1…", "ticket"), ("sv1…", "node")] {
+        for (placeholder, key) in [("svt2…", "ticket"), ("sv1…", "node")] {
             if filled.contains(placeholder) {
                 let about = self.run(&format!("selvedge id --dir {other} --json"), &[]);
                 let about: Value = serde_json::from_str(&about).expect("--json is JSON");

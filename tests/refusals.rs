@@ -116,7 +116,7 @@ fn what_cannot_start_says_what_and_what_to_do() {
             &["nowhere", "127.0.0.1:8095"],
         ),
         (&["node", "--app", "notes.weft"], 2, &["--dir"]),
-        (&["peer", "add", "--dir", "new", "svt1nonsense"], 2, &["ticket"]),
+        (&["peer", "add", "--dir", "new", "svt1nonsense"], 2, &["ticket", "version 1"]),
         (&["peer", "remove", "--dir", "new", "sv1nonsense"], 2, &["node"]),
         (&["nonsense"], 2, &["nonsense"]),
     ];

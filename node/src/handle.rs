@@ -4,6 +4,7 @@
 //! test implements it over a few maps. Nothing here names a status code but in words; [`crate::http`] maps them.
 
 use std::future::Future;
+use std::net::SocketAddr;
 
 /// One input from outside, as it came over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,10 +97,12 @@ pub enum ViewError {
 pub enum Control {
     /// Make the node of this ticket a peer, or learn its newer addresses.
     AddPeer {
-        /// The ticket's text, `svt1…`.
+        /// The ticket's text, `svt2…`.
         ticket: String,
         /// What people here call it; empty is no name.
         name: String,
+        /// Where to reach it, in place of what the ticket says; empty: as the ticket says.
+        addresses: Vec<SocketAddr>,
     },
     /// The node is a peer no more; what waits for it, or for this address on the web, is refused.
     RemovePeer {

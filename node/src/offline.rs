@@ -6,6 +6,7 @@ use crate::rehearsal::{self, NoPlan, Wanted};
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use store::{Folder, Log};
 
@@ -44,16 +45,20 @@ pub fn identity(dir: &Path) -> Result<(NodeId, Ticket), OfflineError> {
     let addresses = ControlFile::read(&path)
         .map(|control| fabric::addresses::reachable(control.fabric))
         .unwrap_or_default();
-    let card_hash = identity.card(CARD_SEQUENCE).hash();
-    Ok((identity.id(), Ticket { node: identity.id(), card_hash, addresses }))
+    Ok((identity.id(), identity.ticket(CARD_SEQUENCE, &addresses)))
 }
 
-/// Adds a peer, or what its newer ticket says.
+/// Adds a peer, or what its newer ticket says; with addresses these are taken instead of the ticket's.
 ///
 /// # Errors
 /// The folder cannot be opened; the node's own ticket.
-pub fn add_peer(dir: &Path, ticket: Ticket, name: String) -> Result<(), OfflineError> {
-    control(dir, Control::AddPeer { ticket, name }).map(drop)
+pub fn add_peer(
+    dir: &Path,
+    ticket: Ticket,
+    name: String,
+    addresses: Vec<SocketAddr>,
+) -> Result<(), OfflineError> {
+    control(dir, Control::AddPeer { ticket, name, addresses }).map(drop)
 }
 
 /// Removes a peer.

@@ -198,7 +198,6 @@ impl Node {
 
         let Recovered { identity, mut log, opened, core } = recover(folder, apps)?;
         let identity = Arc::new(identity);
-        let card = identity.card(CARD_SEQUENCE);
         let control = folder::ControlFile::new(http, local, opened.log_id)?;
         control.write(log.storage())?;
         let run = core.run();
@@ -210,7 +209,7 @@ impl Node {
         let driver = Driver::start(
             fabric::Config {
                 identity: Arc::clone(&identity),
-                card: card.clone(),
+                card: identity.card(CARD_SEQUENCE),
                 run,
                 entropy: entropy()?,
                 socket,
@@ -233,11 +232,7 @@ impl Node {
             http,
             fabric: local,
             apps: names,
-            ticket: Ticket {
-                node: identity.id(),
-                card_hash: card.hash(),
-                addresses: fabric::addresses::reachable(local),
-            },
+            ticket: identity.ticket(CARD_SEQUENCE, &fabric::addresses::reachable(local)),
             changes,
             notices: notices(&opened),
         };

@@ -161,10 +161,10 @@ impl Handle for Service {
 
     async fn control(&self, request: Control) -> Result<Value, ControlError> {
         match request {
-            Control::AddPeer { ticket, name } => {
+            Control::AddPeer { ticket, name, addresses } => {
                 let ticket: Ticket =
                     ticket.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
-                self.ask_control(node_core::Control::AddPeer { ticket, name }).await
+                self.ask_control(node_core::Control::AddPeer { ticket, name, addresses }).await
             }
             Control::RemovePeer { node } if is_endpoint(&node) => {
                 self.ask_control(node_core::Control::GiveUp(node)).await

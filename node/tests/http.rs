@@ -125,10 +125,12 @@ impl Handle for Memory {
 
     async fn control(&self, request: Control) -> Result<Value, ControlError> {
         match request {
-            Control::AddPeer { ticket, .. } if !ticket.starts_with("svt1") => {
+            Control::AddPeer { ticket, .. } if !ticket.starts_with("svt2") => {
                 Err(ControlError::Shape(format!("{ticket} is no ticket")))
             }
-            Control::AddPeer { ticket, name } => Ok(json!({ "ticket": ticket, "name": name })),
+            Control::AddPeer { ticket, name, addresses } => {
+                Ok(json!({ "ticket": ticket, "name": name, "addresses": addresses }))
+            }
             Control::RemovePeer { node } if node == "sv1ben" => Ok(json!({ "removed": node })),
             Control::RemovePeer { node } => Err(ControlError::NoSuchPeer { node }),
             Control::Peers => Ok(json!(["sv1ben"])),
@@ -565,20 +567,20 @@ fn control() {
             "POST",
             "/-/peers",
             &[JSON, OPERATOR],
-            r#"{"ticket":"svt1x","name":"Ben"}"#,
+            r#"{"ticket":"svt2x","name":"Ben"}"#,
             200,
-            r#"{"ticket":"svt1x","name":"Ben"}"#,
+            r#"{"ticket":"svt2x","name":"Ben"}"#,
         ),
         (
             "POST",
             "/-/peers",
             &[JSON, OPERATOR],
-            r#"{"ticket":"svt1x"}"#,
+            r#"{"ticket":"svt2x"}"#,
             200,
-            r#"{"ticket":"svt1x","name":""}"#,
+            r#"{"ticket":"svt2x","name":""}"#,
         ),
         ("POST", "/-/peers", &[JSON, OPERATOR], r#"{"ticket":"x"}"#, 400, "shape"),
-        ("POST", "/-/peers", &[JSON, OPERATOR], r#"{"tickets":"svt1x"}"#, 400, "shape"),
+        ("POST", "/-/peers", &[JSON, OPERATOR], r#"{"tickets":"svt2x"}"#, 400, "shape"),
         ("POST", "/-/peers", &[JSON, OPERATOR], "{}", 400, "shape"),
         ("POST", "/-/peers", &[OPERATOR], "{}", 415, "content_type"),
         ("DELETE", "/-/peers/sv1ben", &[], "", 401, "unauthorized"),

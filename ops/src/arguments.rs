@@ -45,7 +45,14 @@ pub enum Command {
     Node(NodeArguments),
     /// Say who a folder's node is, and the ticket to give to others; a new folder becomes a node's
     #[command(after_help = EXIT_CODES)]
-    Id(At),
+    Id {
+        /// The folder.
+        #[command(flatten)]
+        at: At,
+        /// Draw the ticket as a QR code, for the camera of whoever is to add this node
+        #[arg(long, conflicts_with = "json")]
+        qr: bool,
+    },
     /// Say and change whom a node talks to
     #[command(subcommand, after_help = EXIT_CODES)]
     Peer(PeerCommand),
@@ -152,11 +159,25 @@ pub enum PeerCommand {
         /// The folder.
         #[command(flatten)]
         at: At,
-        /// What `selvedge id` says on the other side, svt1…
+        /// What `selvedge id` says on the other side, svt2…
         ticket: Ticket,
         /// What to call it here
         #[arg(long, default_value = "", hide_default_value = true)]
         name: String,
+        /// Where to reach it, if not where its ticket says: as its router is seen from here, for example; once for each
+        #[arg(long = "address", value_name = "ADDR", value_parser = address)]
+        addresses: Vec<SocketAddr>,
+    },
+    /// Say the digits that are the same on both sides if each node holds the other's true id; compare them in person or
+    /// by a voice that you know
+    #[command(after_help = EXIT_CODES)]
+    SafetyNumber {
+        /// The folder.
+        #[command(flatten)]
+        at: At,
+        /// The node, sv1…, or what it is called here
+        #[arg(value_name = "NODE")]
+        peer: NodeOrName,
     },
     /// Say who the peers are
     #[command(after_help = EXIT_CODES)]
@@ -240,10 +261,11 @@ impl Arguments {
         match &self.command {
             Command::Node(NodeArguments { json, .. })
             | Command::Demo(DemoArguments { json, .. })
-            | Command::Id(At { json, .. })
+            | Command::Id { at: At { json, .. }, .. }
             | Command::Status(At { json, .. })
             | Command::Peer(
                 PeerCommand::List(At { json, .. })
+                | PeerCommand::SafetyNumber { at: At { json, .. }, .. }
                 | PeerCommand::Add { at: At { json, .. }, .. }
                 | PeerCommand::Remove { at: At { json, .. }, .. },
             ) => *json,
@@ -262,7 +284,7 @@ mod tests {
     use super::*;
 
     fn ticket() -> Ticket {
-        Ticket { node: NodeId([7; 32]), card_hash: [1; 32], addresses: vec![] }
+        sealing::Identity::from_seed(&[7; 64]).ticket(1, &[])
     }
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
@@ -292,21 +314,33 @@ mod tests {
             "node --dir d --app a.weft --set jobs.lease=300000 --set shop.name=\"nuts=good\"",
             r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [Set { app: "jobs", name: "lease", value: "300000" }, Set { app: "shop", name: "name", value: "\"nuts=good\"" }], allow_loss: [], http: 127.0.0.1:0, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
         );
-        check("id --dir d", r#"Id(At { dir: "d", json: false })"#);
+        check("id --dir d", r#"Id { at: At { dir: "d", json: false }, qr: false }"#);
+        check("id --dir d --qr", r#"Id { at: At { dir: "d", json: false }, qr: true }"#);
+        check(
+            "peer safety-number --dir d ben",
+            r#"Peer(SafetyNumber { at: At { dir: "d", json: false }, peer: Name("ben") })"#,
+        );
+        check(
+            &format!("peer add --dir d {} --address 192.0.2.1:7 --address [::1]:8", ticket()),
+            &format!(
+                r#"Peer(Add {{ at: At {{ dir: "d", json: false }}, ticket: {:?}, name: "", addresses: [192.0.2.1:7, [::1]:8] }})"#,
+                ticket()
+            ),
+        );
         check("status --dir d --json", r#"Status(At { dir: "d", json: true })"#);
         check("peer list --dir d", r#"Peer(List(At { dir: "d", json: false }))"#);
         check(
             &format!("peer add --dir d {} --name ben --json", ticket()),
             &format!(
-                r#"Peer(Add {{ at: At {{ dir: "d", json: true }}, ticket: {:?}, name: "ben" }})"#,
+                r#"Peer(Add {{ at: At {{ dir: "d", json: true }}, ticket: {:?}, name: "ben", addresses: [] }})"#,
                 ticket()
             ),
         );
         check(
-            &format!("peer remove --dir d {}", ticket().node),
+            &format!("peer remove --dir d {}", ticket().node()),
             &format!(
                 r#"Peer(Remove {{ at: At {{ dir: "d", json: false }}, peer: Node({:?}) }})"#,
-                ticket().node
+                ticket().node()
             ),
         );
         check(
@@ -364,7 +398,7 @@ mod tests {
         check("node --dir d --app a.weft --http localhost", "such as 127.0.0.1:8095");
         check("node --dir d --app a.weft --http 127.0.0.1:80000", "from 0 to 65535, as in 127.0.0.1:8095");
         check("node --dir d --app a.weft --fabric localhost:80000", "from 0 to 65535");
-        check("peer add --dir d nonsense", "a ticket begins with \"svt1\"");
+        check("peer add --dir d nonsense", "a ticket begins with \"svt2\"");
         let mut changed = ticket().to_string();
         let last = if changed.ends_with('a') { "b" } else { "a" };
         changed.replace_range(changed.len() - 1.., last);

@@ -71,12 +71,13 @@ impl Control {
         self.post("/-/plan", &json!({ "source": source }))
     }
 
-    /// Adds a peer.
+    /// Adds a peer; with addresses these are taken instead of the ticket's.
     ///
     /// # Errors
     /// As [`status`](Self::status).
-    pub fn add_peer(&self, ticket: &Ticket, name: &str) -> anyhow::Result<()> {
-        self.post("/-/peers", &json!({ "ticket": ticket.to_string(), "name": name })).map(drop)
+    pub fn add_peer(&self, ticket: &Ticket, name: &str, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+        let peer = json!({ "ticket": ticket.to_string(), "name": name, "addresses": addresses });
+        self.post("/-/peers", &peer).map(drop)
     }
 
     /// Removes a peer, or gives up what waits for an address on the web.

@@ -45,10 +45,13 @@ fn run(arguments: Arguments, output: &mut Output) -> anyhow::Result<ExitCode> {
         Command::App(command) => app::run(command, output),
         Command::Completions { shell } => manual::completions(shell, output),
         Command::Man { dir } => manual::pages(&dir, output),
-        Command::Id(at) => peer::id(&at.dir, output).map(|()| ExitCode::SUCCESS),
+        Command::Id { at, qr } => peer::id(&at.dir, qr, output).map(|()| ExitCode::SUCCESS),
         Command::Status(at) => peer::status(&at.dir, output).map(|()| ExitCode::SUCCESS),
-        Command::Peer(PeerCommand::Add { at, ticket, name }) => {
-            peer::add(&at.dir, &ticket, &name, output).map(|()| ExitCode::SUCCESS)
+        Command::Peer(PeerCommand::Add { at, ticket, name, addresses }) => {
+            peer::add(&at.dir, &ticket, &name, &addresses, output).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Peer(PeerCommand::SafetyNumber { at, peer }) => {
+            peer::safety_number(&at.dir, peer, output).map(|()| ExitCode::SUCCESS)
         }
         Command::Peer(PeerCommand::List(at)) => peer::list(&at.dir, output).map(|()| ExitCode::SUCCESS),
         Command::Peer(PeerCommand::Remove { at, peer }) => {

@@ -1,10 +1,13 @@
 //! `selvedge id`, `peer` and `status`: asked of the node if one runs on the folder, else of the folder.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use node::offline;
-use sealing::{NodeId, Ticket};
+use qrcode::render::unicode::Dense1x2;
+use qrcode::{EcLevel, QrCode};
+use sealing::{NodeId, SafetyNumber, Ticket};
 use serde_json::{Value, json};
 
 use crate::arguments::NodeOrName;
@@ -16,7 +19,7 @@ use crate::output::Output;
 ///
 /// # Errors
 /// The folder cannot be opened; the node does not answer.
-pub fn id(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
+pub fn id(dir: &Path, qr: bool, output: &mut Output) -> anyhow::Result<()> {
     let (node, ticket) = match Control::of(dir)? {
         Some(control) => {
             let status = control.status()?;
@@ -30,20 +33,65 @@ pub fn id(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
             (node.to_string(), ticket.to_string())
         }
     };
-    output.say(|| format!("node    {node}\nticket  {ticket}"), || json!({ "node": node, "ticket": ticket }))
+    let drawn = if qr { format!("\n{}", qr_code(&ticket)?) } else { String::new() };
+    output.say(
+        || format!("node    {node}\nticket  {ticket}{drawn}"),
+        || json!({ "node": node, "ticket": ticket }),
+    )
+}
+
+/// A text as a QR code of half blocks, light on dark as most terminals are. Nothing wears a screen out, so the lowest
+/// level of correction is enough, and the code is smaller.
+fn qr_code(text: &str) -> anyhow::Result<String> {
+    let code =
+        QrCode::with_error_correction_level(text, EcLevel::L).context("cannot draw it as a QR code")?;
+    let light_on_dark = code.render().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
+    Ok(light_on_dark)
+}
+
+/// Says the safety number of this node and a peer, or any other node.
+///
+/// # Errors
+/// As [`id`]; no single peer has that name; an address on the web has no number.
+pub fn safety_number(dir: &Path, peer: NodeOrName, output: &mut Output) -> anyhow::Result<()> {
+    must_be_a_nodes(dir)?;
+    let status = status_of(dir)?.1;
+    let me: NodeId = text(&status, "node").parse().context("the node does not say its id")?;
+    let node = match peer {
+        NodeOrName::Node(node) => node,
+        NodeOrName::Name(name) => named(&name, &status["peers"])?,
+        NodeOrName::Endpoint(endpoint) => {
+            bail!("{endpoint} is an address on the web: only nodes have safety numbers")
+        }
+    };
+    if node == me {
+        bail!("{node} is this node itself: a safety number is of two nodes");
+    }
+    let number = SafetyNumber::of(&me, &node).to_string();
+    let half = number.len() / 2;
+    output.say(
+        || format!("{}\n{}", &number[..half], number[half..].trim_start()),
+        || json!({ "node": me.to_string(), "peer": node.to_string(), "safety_number": number }),
+    )
 }
 
 /// Adds a peer.
 ///
 /// # Errors
 /// As [`id`]; the node's own ticket.
-pub fn add(dir: &Path, ticket: &Ticket, name: &str, output: &mut Output) -> anyhow::Result<()> {
+pub fn add(
+    dir: &Path,
+    ticket: &Ticket,
+    name: &str,
+    addresses: &[SocketAddr],
+    output: &mut Output,
+) -> anyhow::Result<()> {
     must_be_a_nodes(dir)?;
     match Control::of(dir)? {
-        Some(control) => control.add_peer(ticket, name)?,
-        None => offline::add_peer(dir, ticket.clone(), name.to_owned())?,
+        Some(control) => control.add_peer(ticket, name, addresses)?,
+        None => offline::add_peer(dir, ticket.clone(), name.to_owned(), addresses.to_vec())?,
     }
-    let node = ticket.node.to_string();
+    let node = ticket.node().to_string();
     let shown = if name.is_empty() { &node } else { name };
     output.say(
         || format!("{shown} is a peer; it must add this node, too (its ticket: selvedge id)"),
@@ -93,11 +141,16 @@ pub fn list(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
 /// As [`id`].
 pub fn status(dir: &Path, output: &mut Output) -> anyhow::Result<()> {
     must_be_a_nodes(dir)?;
-    let (running, status) = match Control::of(dir)? {
-        Some(control) => (true, control.status()?),
-        None => (false, offline::status(dir)?),
-    };
+    let (running, status) = status_of(dir)?;
     output.say(|| status_for_people(running, &status), || json!({ "running": running, "status": status }))
+}
+
+/// Whether a node runs on a folder, and how it is.
+fn status_of(dir: &Path) -> anyhow::Result<(bool, Value)> {
+    match Control::of(dir)? {
+        Some(control) => Ok((true, control.status()?)),
+        None => Ok((false, offline::status(dir)?)),
+    }
 }
 
 /// Asking about a folder makes none: a mistyped path is told.
@@ -132,7 +185,7 @@ fn named(name: &str, peers: &Value) -> anyhow::Result<NodeId> {
             let names: Vec<&str> =
                 peers.iter().map(|peer| text(peer, "name")).filter(|name| !name.is_empty()).collect();
             let there = match names[..] {
-                [] => "none has a name; remove it by its id, sv1…, which selvedge peer list shows".to_owned(),
+                [] => "none has a name; say which by its id, sv1…, which selvedge peer list shows".to_owned(),
                 _ => format!("there are: {}", names.join(", ")),
             };
             match node::suggest(name, names) {
@@ -343,8 +396,23 @@ notice   Ben ({short}…) was set back"
         check("Bob", &peers, Err(&both));
         check("Bem", &peers, Err("no peer is called Bem; there are: Ben, Bob, Bob; did you mean Ben?"));
         let unnamed =
-            "no peer is called x; none has a name; remove it by its id, sv1…, which selvedge peer list shows";
+            "no peer is called x; none has a name; say which by its id, sv1…, which selvedge peer list shows";
         check("x", &json!([peer(ben, "")]), Err(unnamed));
+    }
+
+    /// Three finder patterns and a quiet zone of four modules; half as many lines as modules.
+    #[test]
+    fn a_ticket_is_drawn_whole() {
+        let ticket = sealing::Identity::from_seed(&[7; 64]).ticket(1, &["192.0.2.1:7".parse().unwrap()]);
+        let drawn = qr_code(&ticket.to_string()).unwrap();
+        let lines: Vec<&str> = drawn.lines().collect();
+        let widths: std::collections::BTreeSet<usize> =
+            lines.iter().map(|line| line.chars().count()).collect();
+        let width = *widths.first().unwrap();
+        assert_eq!((widths.len(), lines.len()), (1, width.div_ceil(2)), "{drawn}");
+        assert!(width <= 80, "{width} columns do not fit a terminal");
+        assert!(lines[0].chars().all(|block| block == '█'), "{drawn}");
+        assert!(lines[2].starts_with("████ ▄▄▄▄▄ █") && lines[2].ends_with("█ ▄▄▄▄▄ ████"), "{drawn}");
     }
 
     #[test]

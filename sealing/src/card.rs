@@ -1,7 +1,7 @@
 //! A card: what a node says of its keys, signed by itself.
 //!
-//! Layout, numbers big-endian: version (1 byte: 1), node (32), sequence (8), number of suites (1), suites in order of
-//! preference (1 each), KEM public key (1,216), signature (64) over all before it.
+//! A signed statement (version 1, label `card-sig`) with the content: number of suites (1 byte), suites in order of
+//! preference (1 each, none twice), KEM public key (1,216).
 
 use std::fmt;
 
@@ -9,14 +9,16 @@ use crate::identity::{Identity, NodeId, SIGNATURE_BYTES};
 use crate::kem::{KemPublic, PUBLIC_BYTES};
 use crate::labels;
 use crate::schedule::hash;
+use crate::statement::{self, Fault, HEAD_BYTES, Kind, Unverified};
 
-/// The only version of the layout.
-const VERSION: u8 = 1;
 /// X-Wing, HKDF-SHA256, AES-256-GCM.
 pub(crate) const SUITE: u8 = 1;
 /// A card names at most so many suites: enough for every migration, small enough for a datagram.
 const SUITES_MAX: usize = 8;
-const HEAD_BYTES: usize = 1 + 32 + 8 + 1;
+/// Bytes of the longest card.
+pub(crate) const CARD_BYTES_MAX: usize = HEAD_BYTES + 1 + SUITES_MAX + PUBLIC_BYTES + SIGNATURE_BYTES;
+
+pub(crate) const KIND: Kind = Kind { purpose: labels::CARD_SIGNATURE, version: 1, bytes_max: CARD_BYTES_MAX };
 
 /// A node's signed statement of its keys. There is no card that was not signed here or verified.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,8 +38,8 @@ pub enum CardError {
     /// A layout that this version does not know.
     #[error("the card has version {0}, this program reads version 1; update the older of the two")]
     Version(u8),
-    /// None of its suites is known here, or it names more than 8.
-    #[error("the card names no suite that this program has; update the older of the two")]
+    /// None of its suites is known here, it names one twice, or more than 8.
+    #[error("the card names no suite that this program has, or one twice; update the older of the two")]
     Suites,
     /// Its KEM key is invalid or of small order.
     #[error("the card's KEM key is invalid; whoever made it must make another")]
@@ -49,17 +51,12 @@ pub enum CardError {
 
 impl Card {
     pub(crate) fn sign(identity: &Identity, sequence: u64) -> Card {
-        let node = identity.id();
         let kem = identity.kem.public();
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + 1 + PUBLIC_BYTES + SIGNATURE_BYTES);
-        bytes.push(VERSION);
-        bytes.extend_from_slice(node.as_bytes());
-        bytes.extend_from_slice(&sequence.to_be_bytes());
-        bytes.extend_from_slice(&[1, SUITE]);
-        bytes.extend_from_slice(&kem.to_bytes());
-        let signature = identity.sign(labels::CARD_SIGNATURE, &[&bytes]);
-        bytes.extend_from_slice(&signature);
-        Card { bytes, node, sequence, kem }
+        let mut content = Vec::with_capacity(2 + PUBLIC_BYTES);
+        content.extend_from_slice(&[1, SUITE]);
+        content.extend_from_slice(&kem.to_bytes());
+        let bytes = statement::sign(identity, KIND, sequence, &content);
+        Card { bytes, node: identity.id(), sequence, kem }
     }
 
     /// The card in these bytes, if the node it names signed it.
@@ -68,25 +65,28 @@ impl Card {
     /// [`CardError`] says what is wrong; nothing of the bytes may be used then.
     pub fn verify(bytes: &[u8]) -> Result<Card, CardError> {
         let length = || CardError::Length(bytes.len());
-        let (signed, signature) = bytes.split_last_chunk::<SIGNATURE_BYTES>().ok_or_else(length)?;
-        let (version, rest) = signed.split_first().ok_or_else(length)?;
-        if *version != VERSION {
-            return Err(CardError::Version(*version));
-        }
-        let (node, rest) = rest.split_first_chunk::<32>().ok_or_else(length)?;
-        let (sequence, rest) = rest.split_first_chunk::<8>().ok_or_else(length)?;
-        let (suites, rest) = rest.split_first().ok_or_else(length)?;
+        let fault = |fault| match fault {
+            Fault::Length => length(),
+            Fault::Version(version) => CardError::Version(version),
+            Fault::Signature => CardError::Signature,
+        };
+        let statement = Unverified::read(KIND, bytes).map_err(fault)?;
+        let (suites, rest) = statement.content.split_first().ok_or_else(length)?;
         let (suites, kem) = rest.split_at_checked(usize::from(*suites)).ok_or_else(length)?;
         let kem: &[u8; PUBLIC_BYTES] = kem.try_into().map_err(|_| length())?;
-        let node = NodeId::from_bytes(*node);
-        if !node.verifies(labels::CARD_SIGNATURE, &[signed], signature) {
-            return Err(CardError::Signature);
-        }
-        if suites.len() > SUITES_MAX || !suites.contains(&SUITE) {
+        statement.verify().map_err(fault)?;
+        let is_twice = |(position, suite)| suites[..position].contains(suite);
+        if suites.len() > SUITES_MAX || !suites.contains(&SUITE) || suites.iter().enumerate().any(is_twice) {
             return Err(CardError::Suites);
         }
         let kem = KemPublic::from_bytes(kem).ok_or(CardError::KemKey)?;
-        Ok(Card { bytes: bytes.to_vec(), node, sequence: u64::from_be_bytes(*sequence), kem })
+        Ok(Card { bytes: bytes.to_vec(), node: statement.node, sequence: statement.sequence, kem })
+    }
+
+    /// How long the card is that these bytes begin with, as far as it says so itself.
+    pub(crate) fn length_of(bytes: &[u8]) -> Option<usize> {
+        let suites = usize::from(*bytes.get(HEAD_BYTES)?);
+        Some(HEAD_BYTES + 1 + suites + PUBLIC_BYTES + SIGNATURE_BYTES)
     }
 
     /// The card as it is sent and kept.
@@ -102,6 +102,11 @@ impl Card {
     /// The higher of two sequence numbers is the valid card.
     pub fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Whether this is of the same node and says something later.
+    pub fn supersedes(&self, older: &Card) -> bool {
+        self.node == older.node && self.sequence > older.sequence
     }
 
     /// What tickets and hellos name this card by.
@@ -143,13 +148,14 @@ mod tests {
     #[test]
     fn a_signature_does_not_make_a_bad_card_good() {
         type Change = fn(&mut Vec<u8>);
-        const SUITES: usize = HEAD_BYTES - 1;
-        let table: [(&str, Change, Result<u64, CardError>); 7] = [
+        const SUITES: usize = HEAD_BYTES;
+        let table: [(&str, Change, Result<u64, CardError>); 8] = [
             ("nothing", |_| (), Ok(7)),
             ("a suite more", |bytes| suites(bytes, &[9, SUITE]), Ok(7)),
             ("only another suite", |bytes| bytes[SUITES + 1] = 9, Err(CardError::Suites)),
             ("no suite", |bytes| suites(bytes, &[]), Err(CardError::Suites)),
-            ("nine suites", |bytes| suites(bytes, &[SUITE; 9]), Err(CardError::Suites)),
+            ("eight suites", |bytes| suites(bytes, &[SUITE, 2, 3, 4, 5, 6, 7, 8]), Ok(7)),
+            ("a suite twice", |bytes| suites(bytes, &[SUITE, SUITE]), Err(CardError::Suites)),
             ("a small X25519 part", |bytes| fill_end(bytes, 32, 0), Err(CardError::KemKey)),
             (
                 "an ML-KEM part beyond its modulus",

@@ -1,6 +1,7 @@
 //! A node and its secrets: an ed25519 key, which is who it is, and an X-Wing key, to which others encapsulate.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
@@ -10,6 +11,8 @@ use crate::card::Card;
 use crate::kem::KemSecret;
 use crate::schedule::transcript;
 use crate::text::{self, TextFault};
+use crate::ticket::Ticket;
+use crate::whereabouts::Whereabouts;
 
 /// What a node id's text begins with: the kind and the version of the text.
 const NODE_PREFIX: &str = "sv1";
@@ -56,20 +59,24 @@ impl NodeId {
         &self.0
     }
 
-    /// Whether this node signed exactly this for exactly this purpose. Strict: keys and nonces of small order and
-    /// encodings that are not canonical are refused (`verify_strict`).
+    /// Whether this node signed exactly this for exactly this purpose.
     pub(crate) fn verifies(
         &self,
         purpose: &str,
         fields: &[&[u8]],
         signature: &[u8; SIGNATURE_BYTES],
     ) -> bool {
+        self.verifies_message(&transcript(purpose, fields), signature)
+    }
+
+    /// Whether the signature is one of these bytes. Strict: keys and nonces of small order and encodings that are not
+    /// canonical are refused (`verify_strict`).
+    pub(crate) fn verifies_message(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
         let Ok(key) = VerifyingKey::from_bytes(&self.0) else {
             return false;
         };
         let canonical = key.to_edwards().compress().to_bytes() == self.0;
-        canonical
-            && key.verify_strict(&transcript(purpose, fields), &Signature::from_bytes(signature)).is_ok()
+        canonical && key.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
 }
 
@@ -120,6 +127,17 @@ impl Identity {
     /// This node's card with this sequence number; the higher one of two cards is valid.
     pub fn card(&self, sequence: u64) -> Card {
         Card::sign(self, sequence)
+    }
+
+    /// Where this node says it can be reached; the higher sequence number counts. Addresses that statements do not carry
+    /// (the unspecified one, port 0, repeats, those beyond [`crate::ADDRESSES_MAX`]) are left out.
+    pub fn whereabouts(&self, sequence: u64, addresses: &[SocketAddr]) -> Whereabouts {
+        Whereabouts::sign(self, sequence, addresses)
+    }
+
+    /// The ticket to this node with its card of this sequence number; of the addresses as in [`Identity::whereabouts`].
+    pub fn ticket(&self, card_sequence: u64, addresses: &[SocketAddr]) -> Ticket {
+        Ticket::sign(self, card_sequence, addresses)
     }
 
     pub(crate) fn sign(&self, purpose: &str, fields: &[&[u8]]) -> [u8; SIGNATURE_BYTES] {

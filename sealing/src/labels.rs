@@ -40,11 +40,25 @@ pub const HAIL_TO_INITIATOR: &str = "hail-to-initiator";
 pub const CARD_SIGNATURE: &str = "card-sig";
 /// The hash of a card, as tickets and hellos name it.
 pub const CARD_HASH: &str = "card-hash";
+/// The signature on whereabouts.
+pub const WHEREABOUTS_SIGNATURE: &str = "whereabouts-sig";
+/// The signature on a roster.
+pub const ROSTER_SIGNATURE: &str = "roster-sig";
+/// The signature on a ticket.
+pub const TICKET_SIGNATURE: &str = "ticket-sig";
+/// What an envelope's key schedule is bound to.
+pub const ENVELOPE_SEAL: &str = "envelope-seal";
+/// The hash of an envelope's body.
+pub const ENVELOPE_BODY: &str = "envelope-body";
+/// The sender's signature on an envelope.
+pub const ENVELOPE_SIGNATURE: &str = "envelope-sig";
+/// What the digits of a safety number are made of.
+pub const SAFETY_NUMBER: &str = "safety-number";
 /// The checksum of a link's memo place.
 pub const MEMO_CHECKSUM: &str = "memo-checksum";
 
 /// Every label there is.
-pub const ALL: [&str; 18] = [
+pub const ALL: [&str; 25] = [
     HELLO,
     HELLO_SEAL,
     HELLO_BODY,
@@ -62,6 +76,13 @@ pub const ALL: [&str; 18] = [
     HAIL_TO_INITIATOR,
     CARD_SIGNATURE,
     CARD_HASH,
+    WHEREABOUTS_SIGNATURE,
+    ROSTER_SIGNATURE,
+    TICKET_SIGNATURE,
+    ENVELOPE_SEAL,
+    ENVELOPE_BODY,
+    ENVELOPE_SIGNATURE,
+    SAFETY_NUMBER,
     MEMO_CHECKSUM,
 ];
 

@@ -25,7 +25,7 @@ pub const PLACE_BYTES: usize = 256;
 pub type Place = [u8; PLACE_BYTES];
 
 const VERSION: u8 = 1;
-const CHECKSUM_BYTES: usize = 16;
+pub(crate) const CHECKSUM_BYTES: usize = 16;
 const HELD_BYTES: usize = 1 + 8 + 32 + RUN_BYTES;
 
 /// Which side of a root this node is.
@@ -145,7 +145,7 @@ impl fmt::Debug for Memo {
     }
 }
 
-fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
+pub(crate) fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut checksum = [0; CHECKSUM_BYTES];
     checksum.copy_from_slice(&hash(labels::MEMO_CHECKSUM, &[body])[..CHECKSUM_BYTES]);
     checksum

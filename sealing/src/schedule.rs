@@ -4,10 +4,10 @@
 //! different lists of inputs are ever the same bytes.
 
 use hkdf::Hkdf;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 use zeroize::Zeroizing;
 
-use crate::labels::label;
+use crate::labels::{self, label};
 
 /// A secret of 32 bytes that is erased when dropped.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
@@ -28,6 +28,16 @@ pub(crate) fn transcript(purpose: &str, fields: &[&[u8]]) -> Vec<u8> {
 /// `H(L purpose ‖ fields)`.
 pub(crate) fn hash(purpose: &str, fields: &[&[u8]]) -> [u8; 32] {
     Sha256::digest(transcript(purpose, fields)).into()
+}
+
+/// Rounds of a safety number's hash, as many as Signal's: dear to whoever searches, milliseconds to whoever looks once.
+const SAFETY_ROUNDS: usize = 5_200;
+
+/// What the digits of a node's part of a safety number are made of.
+pub(crate) fn safety_digest(node: &[u8; 32]) -> [u8; 64] {
+    let first = Sha512::digest(transcript(labels::SAFETY_NUMBER, &[node]));
+    let again = |digest, _| Sha512::new().chain_update(digest).chain_update(node).finalize();
+    (1..SAFETY_ROUNDS).fold(first, again).into()
 }
 
 /// HKDF-Extract (RFC 5869, 2.2).
@@ -97,7 +107,7 @@ mod tests {
     fn a_label_makes_another_key() {
         let secret = [7; 32];
         let keys: std::collections::BTreeSet<[u8; 32]> =
-            crate::labels::ALL.iter().map(|purpose| *expand::<32>(&secret, purpose, &[])).collect();
-        assert_eq!(keys.len(), crate::labels::ALL.len());
+            labels::ALL.iter().map(|purpose| *expand::<32>(&secret, purpose, &[])).collect();
+        assert_eq!(keys.len(), labels::ALL.len());
     }
 }

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use proptest::prelude::*;
 use sealing::memo::{Held, HelloCounters, Memo, MemoError, PLACE_BYTES, Role};
 use sealing::{
-    Card, CardError, Identity, NodeId, NodeIdError, Run, TICKET_ADDRESSES_MAX, Tag, Ticket, TicketError,
-    Toward, hello,
+    ADDRESSES_MAX, Card, CardError, Identity, Member, MemberCard, NodeId, NodeIdError, Roster, RosterError,
+    Run, Tag, Ticket, TicketError, Toward, Whereabouts, WhereaboutsError, hello,
 };
 
 const ANN_RUN: Run = Run { counter: 1, random: [1; 16] };
@@ -41,14 +41,74 @@ fn a_card_verifies_and_says_what_was_signed() {
     assert_ne!(identity(2).card(7).hash(), card.hash());
 }
 
+/// A statement of each kind, and whether bytes are one.
+type Kind = (&'static str, Vec<u8>, fn(&[u8]) -> bool);
+
+fn one_of_each_kind() -> Vec<Kind> {
+    let ann = identity(1);
+    let addresses = ["192.0.2.1:7", "[2001:db8::1]:8"].map(|text| text.parse().unwrap());
+    let card = identity(2).card(1);
+    let by_hash = |number: u8, name: &str| {
+        let card = identity(number).card(1);
+        Member { node: card.node(), name: name.to_owned(), card: MemberCard::Hash(card.hash()) }
+    };
+    let whole = Member { node: card.node(), name: "ben".to_owned(), card: MemberCard::Whole(Box::new(card)) };
+    let members = vec![by_hash(1, "ann"), whole, by_hash(3, "")];
+    vec![
+        ("card", ann.card(7).bytes().to_vec(), |bytes| Card::verify(bytes).is_ok()),
+        ("whereabouts", ann.whereabouts(7, &addresses).bytes().to_vec(), |bytes| {
+            Whereabouts::verify(bytes).is_ok()
+        }),
+        ("roster", Roster::sign(&ann, 7, members).unwrap().bytes().to_vec(), |bytes| {
+            Roster::verify(bytes).is_ok()
+        }),
+    ]
+}
+
 #[test]
-fn any_changed_byte_of_a_card_is_refused() {
-    let card = identity(1).card(7);
-    for position in 0..card.bytes().len() {
-        let mut changed = card.bytes().to_vec();
-        changed[position] ^= 1 << (position % 8);
-        assert!(Card::verify(&changed).is_err(), "byte {position}");
+fn any_changed_byte_of_a_statement_any_cut_and_any_other_kind_is_refused() {
+    let kinds = one_of_each_kind();
+    for (name, bytes, verifies) in &kinds {
+        assert!(verifies(bytes), "{name}");
+        for position in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[position] ^= 1 << (position % 8);
+            assert!(!verifies(&changed), "{name}: byte {position}");
+        }
+        for length in (0..bytes.len()).step_by(7) {
+            assert!(!verifies(&bytes[..length]), "{name}: cut to {length}");
+        }
+        assert!(!verifies(&[bytes.as_slice(), &[0]].concat()), "{name}: longer");
+        for (other, _, verifies_other) in kinds.iter().filter(|(other, ..)| other != name) {
+            assert!(!verifies_other(bytes), "{name} as {other}");
+        }
     }
+}
+
+#[test]
+fn the_later_statement_of_the_same_node_counts() {
+    let (ann, ben) = (identity(1), identity(2));
+    let table = [((&ann, 2), (&ann, 1), true), ((&ann, 1), (&ann, 1), false), ((&ann, 2), (&ben, 1), false)];
+    for ((new, sequence), (old, before), counts) in table {
+        assert_eq!(new.card(sequence).supersedes(&old.card(before)), counts);
+        assert_eq!(new.whereabouts(sequence, &[]).supersede(&old.whereabouts(before, &[])), counts);
+        let roster = |identity, sequence| Roster::sign(identity, sequence, Vec::new()).unwrap();
+        assert_eq!(roster(new, sequence).supersedes(&roster(old, before)), counts);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_whereabouts_or_a_roster_is_named() {
+    let whereabouts = identity(1).whereabouts(7, &[]).bytes().to_vec();
+    let of_version = |version| [&[version], &whereabouts[1..]].concat();
+    let error = |bytes: &[u8]| Whereabouts::verify(bytes).unwrap_err();
+    assert_eq!(error(&[]), WhereaboutsError::Length(0));
+    assert_eq!(error(&[1; 300]), WhereaboutsError::Length(300));
+    assert_eq!(error(&of_version(2)), WhereaboutsError::Version(2));
+    let error = |bytes: &[u8]| Roster::verify(bytes).unwrap_err();
+    assert_eq!(error(&[1; 20]), RosterError::Length(20));
+    assert_eq!(error(&[2; 200]), RosterError::Version(2));
+    assert_eq!(error(&[1; 200]), RosterError::Signature);
 }
 
 #[test]
@@ -87,8 +147,7 @@ fn a_wrong_text_is_named() {
     let id = identity(1).id();
     let text = id.to_string();
     assert_eq!(text.len(), 61);
-    let ticket = Ticket { node: id, card_hash: [9; 32], addresses: Vec::new() };
-    let ticket_text = ticket.to_string();
+    let ticket_text = identity(1).ticket(1, &[]).to_string();
     assert!(matches!("".parse::<NodeId>(), Err(NodeIdError::Prefix(_))));
     assert!(matches!(text.to_uppercase().parse::<NodeId>(), Err(NodeIdError::Prefix(_))));
     assert!(matches!(text.replacen("sv1", "sv2", 1).parse::<NodeId>(), Err(NodeIdError::Prefix(_))));
@@ -99,6 +158,8 @@ fn a_wrong_text_is_named() {
     assert!(matches!(format!("{text}aaaaaaaa").parse::<NodeId>(), Err(NodeIdError::Shape(_))));
     assert!(matches!(ticket_text.parse::<NodeId>(), Err(NodeIdError::Prefix(_))));
     assert!(matches!(text.parse::<Ticket>(), Err(TicketError::Prefix(_))));
+    assert!(matches!("svtx".parse::<Ticket>(), Err(TicketError::Prefix(_))));
+    assert_eq!(ticket_text.replacen("svt2", "svt1", 1).parse::<Ticket>(), Err(TicketError::Version('1')));
     assert!(matches!(
         ticket_text[..40].parse::<Ticket>(),
         Err(TicketError::Shape(_) | TicketError::Checksum(_))
@@ -107,10 +168,9 @@ fn a_wrong_text_is_named() {
 
 #[test]
 fn a_ticket_names_at_most_eight_addresses() {
-    let addresses: Vec<SocketAddr> = (0..9).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
-    let ticket = Ticket { node: identity(1).id(), card_hash: [9; 32], addresses };
-    let read: Ticket = ticket.to_string().parse().unwrap();
-    assert_eq!(read.addresses, ticket.addresses[..TICKET_ADDRESSES_MAX]);
+    let addresses: Vec<SocketAddr> = (1..10).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
+    let read: Ticket = identity(1).ticket(1, &addresses).to_string().parse().unwrap();
+    assert_eq!(read.addresses(), &addresses[..ADDRESSES_MAX]);
 }
 
 /// Whether `text` with the character at `position` made `character` is refused, or is the text itself.
@@ -132,12 +192,17 @@ fn address() -> impl Strategy<Value = SocketAddr> {
 }
 
 fn ticket() -> impl Strategy<Value = Ticket> {
-    (any::<[u8; 32]>(), any::<[u8; 32]>(), prop::collection::vec(address(), 0..=TICKET_ADDRESSES_MAX))
-        .prop_map(|(node, card_hash, addresses)| Ticket {
-            node: NodeId::from_bytes(node),
-            card_hash,
-            addresses,
-        })
+    (any::<u8>(), any::<u64>(), prop::collection::vec(address(), 0..=ADDRESSES_MAX))
+        .prop_map(|(number, sequence, addresses)| identity(number).ticket(sequence, &addresses))
+}
+
+fn member() -> impl Strategy<Value = Member> {
+    (any::<u8>(), "\\PC{0,16}", any::<bool>()).prop_map(|(number, name, is_whole)| {
+        let card = identity(number).card(u64::from(number));
+        let node = card.node();
+        let card = if is_whole { MemberCard::Whole(Box::new(card)) } else { MemberCard::Hash(card.hash()) };
+        Member { node, name, card }
+    })
 }
 
 fn run() -> impl Strategy<Value = Run> {
@@ -197,8 +262,30 @@ proptest! {
     }
 
     #[test]
+    fn whereabouts_are_read_as_written(
+        number: u8, sequence: u64, addresses in prop::collection::vec(address(), 0..12),
+    ) {
+        let signed = identity(number).whereabouts(sequence, &addresses);
+        prop_assert_eq!(Whereabouts::verify(signed.bytes()), Ok(signed.clone()));
+        prop_assert_eq!(identity(number).whereabouts(sequence, signed.addresses()), signed);
+    }
+
+    #[test]
+    fn a_roster_is_read_as_written(sequence: u64, members in prop::collection::vec(member(), 0..4)) {
+        match Roster::sign(&identity(1), sequence, members.clone()) {
+            Ok(signed) => {
+                let read = Roster::verify(signed.bytes()).unwrap();
+                prop_assert_eq!(&read, &signed);
+                prop_assert!(members.iter().all(|member| read.member(&member.node) == Some(member)));
+                prop_assert_eq!(read.members().len(), members.len());
+            }
+            Err(error) => prop_assert!(matches!(error, RosterError::Order(_)), "{}", error),
+        }
+    }
+
+    #[test]
     fn any_text_is_read_or_refused(text: String) {
-        let _ = (format!("sv1{text}").parse::<NodeId>(), format!("svt1{text}").parse::<Ticket>());
+        let _ = (format!("sv1{text}").parse::<NodeId>(), format!("svt2{text}").parse::<Ticket>());
     }
 
     #[test]
@@ -212,6 +299,8 @@ proptest! {
     #[test]
     fn any_bytes_are_refused_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
         prop_assert!(Card::verify(&bytes).is_err());
+        prop_assert!(Whereabouts::verify(&bytes).is_err());
+        prop_assert!(Roster::verify(&bytes).is_err());
         let ben = identity(2);
         prop_assert!(hello::open_hello(&ben, &ben.card(0), &bytes).is_err());
     }

@@ -295,7 +295,7 @@ impl Core {
 
     fn control(&mut self, reply: ReplyId, control: Control) {
         let answer = match control {
-            Control::AddPeer { ticket, name } => self.add_peer(ticket, name),
+            Control::AddPeer { ticket, name, addresses } => self.add_peer(&ticket, name, addresses),
             Control::RemovePeer(node) => self.remove_peer(node),
             Control::GiveUp(endpoint) => match self.give_up(reply, &endpoint) {
                 Ok(()) => return,
@@ -307,28 +307,35 @@ impl Core {
         self.reply(reply, answer.unwrap_or_else(Reply::NotDone));
     }
 
-    fn add_peer(&mut self, ticket: Ticket, name: String) -> Result<Reply, ControlError> {
-        if ticket.node == self.me {
+    fn add_peer(
+        &mut self,
+        ticket: &Ticket,
+        name: String,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<Reply, ControlError> {
+        let node = ticket.node();
+        if node == self.me {
             return Err(ControlError::OwnTicket);
         }
         let peers = self.peers.values().filter(|row| !row.removed).count();
-        if !self.is_peer(ticket.node) && peers >= PEERS_MAX {
+        if !self.is_peer(node) && peers >= PEERS_MAX {
             return Err(ControlError::TooManyPeers(PEERS_MAX));
         }
-        let old = self.peers.remove(&ticket.node);
-        let mut addresses = ticket.addresses;
+        let old = self.peers.remove(&node);
+        let mut addresses = if addresses.is_empty() { ticket.addresses().to_vec() } else { addresses };
         addresses.extend(old.iter().flat_map(|row| row.addresses.iter().copied()));
+        let card = old.as_ref().and_then(|row| row.card_beside(ticket));
         let row = PeerRow {
             name: if name.is_empty() { old.as_ref().map_or(name, |row| row.name.clone()) } else { name },
-            card_hash: ticket.card_hash,
-            card: old.filter(|row| row.card_hash == ticket.card_hash).and_then(|row| row.card),
+            card_hash: card.as_ref().map_or(ticket.card_hash(), Card::hash),
+            card: card.map(|card| card.bytes().to_vec()),
             addresses: newest_first(addresses),
             removed: false,
         };
-        self.batch.commands.push(add_peer(ticket.node, &row));
-        self.write_peer(ticket.node, row);
-        self.strangers.retain(|stranger| *stranger != ticket.node);
-        self.batch.streams.extend(self.outbox.streams_to(ticket.node));
+        self.batch.commands.push(add_peer(node, &row));
+        self.write_peer(node, row);
+        self.strangers.retain(|stranger| *stranger != node);
+        self.batch.streams.extend(self.outbox.streams_to(node));
         Ok(Reply::Done)
     }
 

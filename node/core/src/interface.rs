@@ -6,6 +6,7 @@ use crate::web::{WebAnswer, WebTry};
 use engine::Snapshot;
 use link::Command;
 use sealing::{NodeId, Ticket};
+use std::net::SocketAddr;
 use store::{Change, Synced};
 
 /// Who is to be answered: a number that the process around the core made up.
@@ -60,6 +61,8 @@ pub enum Control {
         ticket: Ticket,
         /// What it is called here.
         name: String,
+        /// Where to reach it, in place of what the ticket says; empty: as the ticket says.
+        addresses: Vec<SocketAddr>,
     },
     /// End it: links, and unsettled sends as unknown.
     RemovePeer(NodeId),

@@ -4,7 +4,7 @@
 //! ones; app 0 is the core. Keys are plain bytes; rows are postcard, whose layout the tests below hold still: a log must open for ever.
 
 use link::StreamId;
-use sealing::NodeId;
+use sealing::{Card, NodeId, Ticket};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::net::SocketAddr;
 use weft::change::operations::Operation;
@@ -116,6 +116,16 @@ pub struct PeerRow {
     pub addresses: Vec<SocketAddr>,
     /// Removed by a person: its sends are refused, its links are ended.
     pub removed: bool,
+}
+
+impl PeerRow {
+    /// The card held of a peer that stays its card beside this ticket: the ticket's own, or a newer one. A ticket to an
+    /// older card is old itself, and must not lead back to a key that was given up.
+    pub fn card_beside(&self, ticket: &Ticket) -> Option<Card> {
+        let card = Card::verify(self.card.as_ref()?).ok()?;
+        let stays = card.sequence() > ticket.card_sequence() || card.hash() == ticket.card_hash();
+        stays.then_some(card)
+    }
 }
 
 /// The sender's side of a stream: everything one app sends to one app of one peer.
@@ -276,6 +286,18 @@ mod tests {
         assert_eq!(decode::<T>(&encoded).as_ref(), Some(row));
         assert_eq!(decode::<T>(&encoded[..encoded.len() - 1]), None, "cut");
         assert_eq!(decode::<T>(&[&encoded[..], &[0]].concat()), None, "longer");
+    }
+
+    #[test]
+    fn a_ticket_to_an_older_card_does_not_lead_back_to_it() {
+        let ben = sealing::Identity::from_seed(&[2; 64]);
+        let row =
+            |sequence| PeerRow { card: Some(ben.card(sequence).bytes().to_vec()), ..PeerRow::default() };
+        for (held, ticket, stays) in [(1, 1, true), (2, 1, true), (1, 2, false)] {
+            let card = row(held).card_beside(&ben.ticket(ticket, &[]));
+            assert_eq!(card.map(|card| card.sequence()), stays.then_some(held), "{held} beside {ticket}");
+        }
+        assert_eq!(PeerRow::default().card_beside(&ben.ticket(1, &[])), None);
     }
 
     #[test]

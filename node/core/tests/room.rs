@@ -7,7 +7,7 @@ use link::Command;
 use node_core::{
     Control, Core, Effect, Input, Out, Post, PostError, Recovery, Reply, ReplyId, Source, Start,
 };
-use sealing::{Identity, NodeId, Run, Ticket};
+use sealing::{Identity, NodeId, Run};
 use std::collections::BTreeMap;
 use store::{Log, Memory};
 
@@ -157,11 +157,11 @@ impl Node {
 #[test]
 fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
     let mut node = Node::start();
-    let ben = Identity::from_seed(&[7; 64]).card(1);
-    let ticket = Ticket { node: ben.node(), card_hash: ben.hash(), addresses: Vec::new() };
-    let add = Control::AddPeer { ticket, name: "Ben".to_owned() };
+    let ticket = Identity::from_seed(&[7; 64]).ticket(1, &[]);
+    let ben = ticket.node();
+    let add = Control::AddPeer { ticket, name: "Ben".to_owned(), addresses: Vec::new() };
     assert!(matches!(node.ask(Input::Control { reply: ReplyId(2), control: add }), Reply::Done));
-    let go = format!(r#"{{"to":"{}"}}"#, ben.node());
+    let go = format!(r#"{{"to":"{}"}}"#, ben);
     for _ in 0..2 * BURSTS {
         assert!(matches!(node.post("chain", "go", go.clone()), Reply::Applied(_)));
     }
@@ -183,7 +183,7 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
 
     // Ben's outcomes are heard all the same, each place that one frees is taken by its handler's send.
     let (peer, stream, number) = node.sent[0];
-    assert_eq!((peer, number), (ben.node(), 1));
+    assert_eq!((peer, number), (ben, 1));
     let outcome = |node: &mut Node, upto| {
         let outcomes = Vec::new();
         node.core.handle(0, Input::Link(link::Effect::Outcome { peer, stream, upto, outcomes }));
@@ -216,17 +216,17 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
 #[test]
 fn what_is_said_now_or_never_is_bounded_and_does_not_go_on_for_ever() {
     let mut node = Node::start();
-    let ben = Identity::from_seed(&[7; 64]).card(1);
+    let ticket = Identity::from_seed(&[7; 64]).ticket(1, &[]);
+    let ben = ticket.node();
     let say = |to: NodeId, n: usize| format!(r#"{{"to":"{to}","n":{n}}}"#);
     // To a node that is no peer nothing goes, and nothing waits.
-    assert!(matches!(node.post("saying", "say", say(ben.node(), 3)), Reply::Applied(_)));
+    assert!(matches!(node.post("saying", "say", say(ben, 3)), Reply::Applied(_)));
     assert_eq!(node.said, 0);
-    let ticket = Ticket { node: ben.node(), card_hash: ben.hash(), addresses: Vec::new() };
-    let add = Control::AddPeer { ticket, name: "Ben".to_owned() };
+    let add = Control::AddPeer { ticket, name: "Ben".to_owned(), addresses: Vec::new() };
     assert!(matches!(node.ask(Input::Control { reply: ReplyId(2), control: add }), Reply::Done));
-    assert!(matches!(node.post("saying", "say", say(ben.node(), 3)), Reply::Applied(_)));
+    assert!(matches!(node.post("saying", "say", say(ben, 3)), Reply::Applied(_)));
     assert_eq!(node.said, 3);
-    assert!(matches!(node.post("saying", "say", say(ben.node(), 1_000)), Reply::Applied(_)));
+    assert!(matches!(node.post("saying", "say", say(ben, 1_000)), Reply::Applied(_)));
     assert_eq!(node.said, 3 + 256, "of more the newest are dropped");
     // A handler that answers itself ends with the input that began it, and begins anew with the next one.
     for round in 1..=2 {

@@ -1,11 +1,13 @@
 //! What the operator does with the control token: peers and status.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use sealing::ADDRESSES_MAX;
 use serde::Deserialize;
 
 use super::apps::json;
@@ -23,6 +25,8 @@ struct NewPeer {
     ticket: String,
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    addresses: Vec<SocketAddr>,
 }
 
 /// The body of `POST /-/plan`.
@@ -56,9 +60,14 @@ pub(super) async fn add_peer<H: Handle>(
     let (head, body) = request.into_parts();
     check_token(&shared, &head.headers)?;
     let body = read_object(&head.headers, body, CONTROL_BODY_BYTES_MAX).await?;
-    let NewPeer { ticket, name } = serde_json::from_slice(&body)
-        .map_err(|error| Problem::shape(format!(r#"a peer is {{"ticket":"svt1…","name":"…"}}: {error}"#)))?;
-    carry_out(&shared, &head.headers, Control::AddPeer { ticket, name }).await
+    let NewPeer { ticket, name, addresses } = serde_json::from_slice(&body).map_err(|error| {
+        let shape = r#"{"ticket":"svt2…","name":"…","addresses":["192.0.2.1:4711"]}"#;
+        Problem::shape(format!("a peer is {shape}, of which only the ticket must be there: {error}"))
+    })?;
+    if addresses.len() > ADDRESSES_MAX {
+        return Err(Problem::shape(format!("a peer has at most {ADDRESSES_MAX} addresses")));
+    }
+    carry_out(&shared, &head.headers, Control::AddPeer { ticket, name, addresses }).await
 }
 
 /// `POST /-/plan`: another version of an app, looked at and not taken.

@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn a_ready_line_is_read_and_anything_else_refused() {
-        let node = NodeId([3; 32]);
-        let ticket = Ticket { node, card_hash: [1; 32], addresses: vec!["127.0.0.1:5".parse().unwrap()] };
+        let ticket = sealing::Identity::from_seed(&[3; 64]).ticket(1, &["127.0.0.1:5".parse().unwrap()]);
+        let node = ticket.node();
         let line = format!(
             r#"{{"ready":true,"node":"{node}","http":"127.0.0.1:1","fabric":"127.0.0.1:2","apps":["messenger"],"ticket":"{ticket}"}}"#
         );

@@ -97,11 +97,11 @@ impl Stage {
                 .ready
                 .as_ref()
                 .with_context(|| format!("{} never was ready", friend.name()))?;
-            let (node, mut ticket) = (other.node.to_string(), other.ticket.clone());
-            ticket.addresses = vec![self.forwarder.facing(who)];
+            let (node, ticket) = (other.node.to_string(), other.ticket.clone());
+            let between = [self.forwarder.facing(who)];
             let control = control(&here.plan.dir)?;
             blocking(move || {
-                control.add_peer(&ticket, friend.name())?;
+                control.add_peer(&ticket, friend.name(), &between)?;
                 if !control.has_input(&ready.app, BEFRIEND)? {
                     return Ok(());
                 }

@@ -7,7 +7,7 @@ use link::{Command, Config, Effect as LinkEffect, Endpoint, Time};
 use node_core::{
     Control, Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, WebAnswer, WebTry,
 };
-use sealing::{Identity, NodeId, Run, Ticket};
+use sealing::{Identity, NodeId, Run};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::SocketAddr;
@@ -274,10 +274,8 @@ impl World {
     /// Each start is given the others' tickets again, as a person might; the first time it is needed.
     fn introduce(&mut self, node: usize) {
         for other in (0..NODES).filter(|other| *other != node) {
-            let card = self.nodes[other].identity.card(1);
-            let addresses = vec![address(other, USUAL_PORT)];
-            let ticket = Ticket { node: card.node(), card_hash: card.hash(), addresses };
-            let control = Control::AddPeer { ticket, name: format!("node {other}") };
+            let ticket = self.nodes[other].identity.ticket(1, &[address(other, USUAL_PORT)]);
+            let control = Control::AddPeer { ticket, name: format!("node {other}"), addresses: Vec::new() };
             self.handle(node, Input::Control { reply: ReplyId(u64::MAX), control });
         }
     }
