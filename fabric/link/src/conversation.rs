@@ -420,7 +420,7 @@ mod tests {
     use super::*;
     use crate::frame;
     use crate::limits::{
-        ASSEMBLIES_PER_PEER_MAX, PIECE_BYTES, RECORD_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX, WIRE_BYTES,
+        RECORD_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX, TURN_BYTES_PER_PEER_MAX, WINDOW_BYTES, WIRE_BYTES,
     };
 
     const PEER: NodeId = NodeId([9; 32]);
@@ -489,13 +489,15 @@ mod tests {
                 prop_assert!(frame::decode(&out).is_ok() || out.is_empty());
                 conversation.lost(&contents);
                 prop_assert!(conversation.held.reorder_bytes <= REORDER_BYTES_PER_PEER_MAX);
-                prop_assert!(conversation.held.assemblies <= ASSEMBLIES_PER_PEER_MAX);
+                prop_assert!(conversation.held.turn_bytes <= TURN_BYTES_PER_PEER_MAX);
                 prop_assert!(conversation.incoming.len() <= STREAMS_PER_PEER_MAX);
             }
         }
     }
 
     const THEIRS: StreamId = StreamId([2; 16]);
+    const PIECE: usize = 1_000;
+    const LARGE: usize = WINDOW_BYTES / 4;
 
     /// Record `number` comes in pieces, and those that were not kept once more after the store said `stored`. Returns
     /// whether all were kept the first time.
@@ -507,10 +509,10 @@ mod tests {
     ) -> bool {
         let (payload, total) = (vec![number as u8; bytes], bytes as u64);
         let piece = |at: usize, bytes| {
-            let offset = (at * PIECE_BYTES) as u64;
+            let offset = (at * PIECE) as u64;
             Frame::Piece { handle: 0, number, tag: Tag([1; 8]), total, offset, bytes }
         };
-        let mut refused: Vec<_> = payload.chunks(PIECE_BYTES).enumerate().collect();
+        let mut refused: Vec<_> = payload.chunks(PIECE).enumerate().collect();
         refused.retain(|(at, bytes)| !conversation.apply(PEER, &piece(*at, bytes), effects));
         if !refused.is_empty() {
             conversation.stored(PEER, THEIRS, 1, Vec::new(), effects);
@@ -533,9 +535,9 @@ mod tests {
     fn what_was_acknowledged_is_handed_over_once_a_slow_store_has_room() {
         let mut conversation = begun();
         let mut effects = Vec::new();
-        let window = (WIRE_BYTES / RECORD_BYTES_MAX) as u64;
+        let window = (WIRE_BYTES / LARGE) as u64;
         for number in 1..window {
-            assert!(take_large(&mut conversation, number, RECORD_BYTES_MAX, &mut effects));
+            assert!(take_large(&mut conversation, number, LARGE, &mut effects));
         }
         // It comes before its turn and is kept; the one before it fills what the store may have open.
         let early = Frame::Records {
@@ -545,7 +547,7 @@ mod tests {
             payloads: vec![b"early".as_slice()],
         };
         assert!(conversation.apply(PEER, &early, &mut effects));
-        assert!(take_large(&mut conversation, window, RECORD_BYTES_MAX, &mut effects));
+        assert!(take_large(&mut conversation, window, LARGE, &mut effects));
         assert_eq!(handed(&effects), (1..=window).collect::<Vec<_>>());
         conversation.stored(PEER, THEIRS, 1, Vec::new(), &mut effects);
         assert_eq!(handed(&effects), (1..=window + 1).collect::<Vec<_>>());
@@ -556,15 +558,15 @@ mod tests {
     fn a_large_record_that_does_not_fit_is_not_acknowledged() {
         let mut conversation = begun();
         let mut effects = Vec::new();
-        let window = (WIRE_BYTES / RECORD_BYTES_MAX) as u64;
+        let window = (WIRE_BYTES / LARGE) as u64;
         for number in 1..window {
-            assert!(take_large(&mut conversation, number, RECORD_BYTES_MAX, &mut effects));
+            assert!(take_large(&mut conversation, number, LARGE, &mut effects));
         }
-        assert!(take_large(&mut conversation, window, RECORD_BYTES_MAX - 2_000, &mut effects));
+        assert!(take_large(&mut conversation, window, LARGE - 2_000, &mut effects));
         let next = window + 1;
         assert!(!take_large(&mut conversation, next, 5_000, &mut effects));
         assert_eq!(handed(&effects), (1..=next).collect::<Vec<_>>());
-        assert_eq!(conversation.held.assemblies, 0);
+        assert_eq!(conversation.held.turn_bytes, 0);
     }
 
     #[test]
@@ -582,16 +584,18 @@ mod tests {
                     Frame::Records { handle, first: number, tag: Tag([1; 8]), payloads: vec![&payload] };
                 conversation.apply(PEER, &frame, &mut effects);
             }
-            let (total, bytes) = (RECORD_BYTES_MAX as u64, &[0; 1000][..]);
-            let piece = Frame::Piece { handle, number: 1, tag: Tag([1; 8]), total, offset: 0, bytes };
-            conversation.apply(PEER, &piece, &mut effects);
+            let bytes = &[0; 1000][..];
+            for (number, total) in [(1, RECORD_BYTES_MAX as u64), (501, RECORD_BYTES_MAX as u64 / 100)] {
+                let piece = Frame::Piece { handle, number, tag: Tag([1; 8]), total, offset: 0, bytes };
+                conversation.apply(PEER, &piece, &mut effects);
+            }
         }
         let one_more = Frame::Declaration { handle: 999, declaration: declaration(3) };
         assert_eq!(conversation.check(&one_more), Err(PeerMisbehaved::TooManyStreams));
         assert!(effects.is_empty());
         assert!(conversation.held.reorder_bytes <= REORDER_BYTES_PER_PEER_MAX);
-        assert_eq!(conversation.held.assemblies, ASSEMBLIES_PER_PEER_MAX);
+        assert_eq!(conversation.held.turn_bytes, TURN_BYTES_PER_PEER_MAX);
         conversation.bind(None);
-        assert_eq!((conversation.held.reorder_bytes, conversation.held.assemblies), (0, 0));
+        assert_eq!((conversation.held.reorder_bytes, conversation.held.turn_bytes), (0, 0));
     }
 }

@@ -10,16 +10,48 @@ use sealing::Tag;
 use crate::command::{Declaration, Outcome};
 use crate::frame::{Frame, Told};
 use crate::limits::{
-    ANSWER_BYTES_MAX, ASSEMBLIES_PER_PEER_MAX, PIECE_BYTES, REASON_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX,
-    WHOLE_RECORD_BYTES_MAX, WIRE_BYTES, WIRE_RECORDS,
+    ANSWER_BYTES_MAX, PIECE_BYTES_MIN, REASON_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX, REORDER_ENTRY_BYTES,
+    TURN_BYTES_PER_PEER_MAX, WHOLE_RECORD_BYTES_MAX, WIRE_BYTES, WIRE_RECORDS,
 };
+use crate::ranges::Ranges;
 use crate::recovery::Content;
 
 /// What the streams of a peer hold together, bounded whatever it sends.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
+    /// Of records that came before their turn, whole or in part.
     pub(crate) reorder_bytes: usize,
-    pub(crate) assemblies: usize,
+    /// Of records in pieces that are the next of their streams.
+    pub(crate) turn_bytes: usize,
+}
+
+/// What a record that is held counts as.
+#[derive(Clone, Copy, Debug)]
+enum Charge {
+    Early(usize),
+    Turn(usize),
+}
+
+impl Held {
+    fn give_back(&mut self, charge: Charge) {
+        match charge {
+            Charge::Early(bytes) => self.reorder_bytes -= bytes,
+            Charge::Turn(bytes) => self.turn_bytes -= bytes,
+        }
+    }
+
+    /// Room for a record that came before its turn.
+    fn reserve_early(&mut self, bytes: usize) -> Option<Charge> {
+        let bytes = bytes + REORDER_ENTRY_BYTES;
+        let fits = self.reorder_bytes + bytes <= REORDER_BYTES_PER_PEER_MAX;
+        fits.then(|| self.reorder_bytes += bytes).map(|()| Charge::Early(bytes))
+    }
+
+    /// Room for the next record of a stream, in pieces.
+    fn reserve_turn(&mut self, bytes: usize) -> Option<Charge> {
+        let fits = self.turn_bytes + bytes <= TURN_BYTES_PER_PEER_MAX;
+        fits.then(|| self.turn_bytes += bytes).map(|()| Charge::Turn(bytes))
+    }
 }
 
 /// A record that is complete and in its turn.
@@ -29,11 +61,13 @@ pub(crate) struct Delivery {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A large record that is put together; it is the next of its stream.
-struct Assembly {
+/// A record that is not handed over: not in its turn, or not whole.
+struct Part {
     tag: Tag,
+    charge: Charge,
     bytes: Vec<u8>,
-    missing: Vec<bool>,
+    /// Which bytes came; none if all did.
+    arrived: Option<Ranges>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +82,7 @@ pub(crate) struct Incoming {
     pub(crate) declaration: Arc<Declaration>,
     /// The number that is handed over next.
     cursor: u64,
-    early: BTreeMap<u64, (Tag, Vec<u8>)>,
-    assembly: Option<Assembly>,
+    parts: BTreeMap<u64, Part>,
     /// Bytes of what was handed over and is not stored, the oldest first, and their sum.
     open: VecDeque<usize>,
     open_bytes: usize,
@@ -75,8 +108,7 @@ impl Incoming {
             stored: declaration.oldest - 1,
             settled: declaration.oldest - 1,
             declaration: Arc::new(declaration),
-            early: BTreeMap::new(),
-            assembly: None,
+            parts: BTreeMap::new(),
             open: VecDeque::new(),
             open_bytes: 0,
             outcomes: BTreeMap::new(),
@@ -109,11 +141,8 @@ impl Incoming {
 
     /// Gives back what this stream holds.
     pub(crate) fn clear(&mut self, held: &mut Held) {
-        let early: usize = self.early.values().map(|(_, payload)| payload.len() + 1).sum();
-        held.reorder_bytes -= early;
-        self.early.clear();
-        if self.assembly.take().is_some() {
-            held.assemblies -= 1;
+        for part in std::mem::take(&mut self.parts).into_values() {
+            held.give_back(part.charge);
         }
     }
 
@@ -126,45 +155,44 @@ impl Incoming {
         held: &mut Held,
         deliver: &mut Vec<Delivery>,
     ) -> bool {
-        if self.taking != Taking::Records || number < self.cursor || self.early.contains_key(&number) {
+        if self.taking != Taking::Records || number < self.cursor || self.parts.contains_key(&number) {
             return true;
         }
-        if number > self.stored.saturating_add(WIRE_RECORDS as u64) || payload.len() > WHOLE_RECORD_BYTES_MAX
-        {
+        if self.is_beyond(number) || payload.len() > WHOLE_RECORD_BYTES_MAX {
             return false;
         }
         if number > self.cursor {
-            // One byte more than the payload, so that empty records are not free.
-            let bytes = payload.len() + 1;
-            if held.reorder_bytes + bytes > REORDER_BYTES_PER_PEER_MAX {
-                return false;
-            }
-            held.reorder_bytes += bytes;
-            self.early.insert(number, (tag, payload.to_vec()));
+            let Some(charge) = held.reserve_early(payload.len()) else { return false };
+            self.parts.insert(number, Part { tag, charge, bytes: payload.to_vec(), arrived: None });
             return true;
         }
         if !self.has_room(payload.len()) {
             return false;
         }
         self.hand_over(tag, payload.to_vec(), deliver);
-        self.hand_over_early(held, deliver);
+        self.hand_over_held(held, deliver);
         true
     }
 
-    /// Hands over what came before its turn. What the store has no room for stays: it was acknowledged.
-    fn hand_over_early(&mut self, held: &mut Held, deliver: &mut Vec<Delivery>) {
-        while let Some(early) = self.early.first_entry().filter(|early| *early.key() == self.cursor)
-            && self.open_bytes + early.get().1.len() <= WIRE_BYTES
+    /// Whether no sender has a record of this number on the wire.
+    fn is_beyond(&self, number: u64) -> bool {
+        number > self.stored.saturating_add(WIRE_RECORDS as u64)
+    }
+
+    /// Hands over what is whole and in its turn. What the store has no room for stays: it was acknowledged.
+    fn hand_over_held(&mut self, held: &mut Held, deliver: &mut Vec<Delivery>) {
+        while let Some(part) = self.parts.get(&self.cursor).filter(|part| part.arrived.is_none())
+            && self.has_room(part.bytes.len())
+            && let Some(Part { tag, charge, bytes, .. }) = self.parts.remove(&self.cursor)
         {
-            let (tag, payload) = early.remove();
-            held.reorder_bytes -= payload.len() + 1;
-            self.hand_over(tag, payload, deliver);
+            held.give_back(charge);
+            self.hand_over(tag, bytes, deliver);
         }
     }
 
-    /// Whether the store has room for so many bytes more.
+    /// Whether the store has room for so many bytes more: one record at least, however large it is.
     fn has_room(&self, bytes: usize) -> bool {
-        self.open_bytes + bytes <= WIRE_BYTES
+        self.open_bytes == 0 || self.open_bytes + bytes <= WIRE_BYTES
     }
 
     /// Hands over the next record, for which there is room.
@@ -175,7 +203,7 @@ impl Incoming {
         self.cursor += 1;
     }
 
-    /// Takes a piece of a large record. False if it cannot be kept.
+    /// Takes a piece of a record. False if it cannot be kept.
     pub(crate) fn take_piece(
         &mut self,
         (number, tag): (u64, Tag),
@@ -187,35 +215,43 @@ impl Incoming {
         if self.taking != Taking::Records || number < self.cursor {
             return true;
         }
-        let (total, offset) = (total as usize, offset as usize);
-        let whole_piece =
-            bytes.len() == PIECE_BYTES.min(total - offset) && offset.is_multiple_of(PIECE_BYTES);
-        if number > self.cursor || !whole_piece || total <= WHOLE_RECORD_BYTES_MAX {
+        let (total, start) = (total as usize, offset as usize);
+        let is_known = self.parts.contains_key(&number);
+        if !is_known && !self.begin_part((number, tag), total, held) {
             return false;
         }
-        if self.assembly.is_none() {
+        let Some(part) = self.parts.get_mut(&number) else { return false };
+        if part.tag != tag || part.bytes.len() != total {
+            return false;
+        }
+        let Some(arrived) = &mut part.arrived else { return true };
+        // A sender's pieces are no smaller than that, so that its ranges are never more.
+        if arrived.count() > total / PIECE_BYTES_MIN {
+            return false;
+        }
+        part.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        arrived.insert(offset, offset + bytes.len() as u64);
+        if arrived.is_whole(total as u64) {
+            part.arrived = None;
+            self.hand_over_held(held, deliver);
+        }
+        true
+    }
+
+    /// Makes room for a record in pieces.
+    fn begin_part(&mut self, (number, tag): (u64, Tag), total: usize, held: &mut Held) -> bool {
+        if self.is_beyond(number) || total <= WHOLE_RECORD_BYTES_MAX {
+            return false;
+        }
+        let charge = match number == self.cursor {
             // Nothing is handed over before it is whole, so the room that there is now will be there then.
-            let is_full = held.assemblies == ASSEMBLIES_PER_PEER_MAX || !self.has_room(total);
-            if is_full || number > self.stored + WIRE_RECORDS as u64 {
-                return false;
-            }
-            held.assemblies += 1;
-            let missing = vec![true; total.div_ceil(PIECE_BYTES)];
-            self.assembly = Some(Assembly { tag, bytes: vec![0; total], missing });
-        }
-        let Some(assembly) = &mut self.assembly else { return false };
-        if assembly.tag != tag || assembly.bytes.len() != total {
-            return false;
-        }
-        assembly.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
-        assembly.missing[offset / PIECE_BYTES] = false;
-        if assembly.missing.contains(&true) {
-            return true;
-        }
-        let Some(Assembly { tag, bytes, .. }) = self.assembly.take() else { return false };
-        held.assemblies -= 1;
-        self.hand_over(tag, bytes, deliver);
-        self.hand_over_early(held, deliver);
+            true if !self.has_room(total) => None,
+            true => held.reserve_turn(total),
+            false => held.reserve_early(total),
+        };
+        let Some(charge) = charge else { return false };
+        self.parts
+            .insert(number, Part { tag, charge, bytes: vec![0; total], arrived: Some(Ranges::default()) });
         true
     }
 
@@ -238,7 +274,7 @@ impl Incoming {
         let unsettled = outcomes.into_iter().filter(|(number, _)| *number > self.settled);
         self.outcomes = unsettled.filter_map(|(number, told)| Some((number, fitting(told)?))).collect();
         self.say_stored();
-        self.hand_over_early(held, deliver);
+        self.hand_over_held(held, deliver);
     }
 
     fn say_stored(&mut self) {

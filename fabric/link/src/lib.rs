@@ -33,6 +33,7 @@ mod link;
 mod outgoing;
 mod pacing;
 mod path;
+mod ranges;
 mod receive;
 mod received;
 mod recovery;

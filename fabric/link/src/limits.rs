@@ -5,8 +5,8 @@ use crate::time::Span;
 /// Bytes of a datagram. 1,200 pass every IPv6 path with room for tunnels (RFC 9000, section 14).
 pub const DATAGRAM_BYTES_MAX: usize = 1_200;
 
-/// Bytes of a record. Larger ones are the business of an app: they cost the receiver this much memory a stream.
-pub const RECORD_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a record. Larger ones are the business of an app: the receiver holds a record whole before it hands it over.
+pub const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes of a record that goes whole in one frame; larger ones go in pieces. With its declaration it fits a hail.
 pub const WHOLE_RECORD_BYTES_MAX: usize = 800;
@@ -40,11 +40,16 @@ pub const ADDRESSES_PER_PEER_MAX: usize = 8;
 /// Streams that a peer may declare to this node in a pair of runs: more than pairs of apps of two full nodes.
 pub const STREAMS_PER_PEER_MAX: usize = 256;
 
-/// Bytes of records that came before their turn, for all streams of a peer. What does not fit is not acknowledged.
-pub const REORDER_BYTES_PER_PEER_MAX: usize = 1024 * 1024;
+/// Bytes of records that came before their turn, whole or in part, for all streams of a peer: as much as may be on its way
+/// ([`CONGESTION_WINDOW_MAX`]). What does not fit is not acknowledged.
+pub const REORDER_BYTES_PER_PEER_MAX: usize = 4 * 1024 * 1024;
 
-/// Large records that are put together at once for a peer: at most 2 MiB. Each is the next of its stream, so each ends.
-pub const ASSEMBLIES_PER_PEER_MAX: usize = 8;
+/// What a record that came before its turn counts beside its bytes: its place in a map.
+pub const REORDER_ENTRY_BYTES: usize = 64;
+
+/// Bytes of records in pieces that are the next of their streams, for all streams of a peer: two of the largest. Each is
+/// the next of its stream, so each ends, and then there is room for another one.
+pub const TURN_BYTES_PER_PEER_MAX: usize = 2 * RECORD_BYTES_MAX;
 
 /// Ranges of packet numbers in an acknowledgement: as many as reordering makes, few enough to leave room for records.
 pub const ACK_RANGES_MAX: usize = 32;
@@ -124,8 +129,9 @@ pub const PROBES_BEFORE_CHANGE: u32 = 2;
 /// Unanswered probes after which a hello is said beside them: the memo of the peer may be lost and its hints with it.
 pub const PROBES_BEFORE_HELLO: u32 = 4;
 
-/// Bytes of a piece of a large record: with its frame it fits a packet beside an acknowledgement.
-pub const PIECE_BYTES: usize = 1_000;
+/// The fewest bytes of a piece that does not end what is to be sent of its record. It bounds the pieces of a record that a
+/// receiver keeps account of.
+pub const PIECE_BYTES_MIN: usize = 64;
 
 /// Records of a stream above the oldest unsettled one that are on the wire. Twice the window to an outcome: what has an
 /// outcome and is not settled when a node dies is sent again with all that the receiver may have heard above it.

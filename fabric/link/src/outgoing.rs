@@ -4,7 +4,7 @@
 //! ([`Flight`]) lives as long as one pair of runs: a new pair declares the stream anew and sends all that is unsettled.
 //! Must not know packets: it writes frames into the room it is given and names them as [`Content`].
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use sealing::Tag;
@@ -13,9 +13,10 @@ use crate::command::{Declaration, NotTaken, Record};
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
 use crate::limits::{
-    PIECE_BYTES, RECORD_BYTES_MAX, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES,
+    PIECE_BYTES_MIN, RECORD_BYTES_MAX, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES,
     WIRE_RECORDS,
 };
+use crate::ranges::Ranges;
 use crate::recovery::Content;
 
 struct Queued {
@@ -42,7 +43,8 @@ struct Flight {
     flying: BTreeSet<u64>,
     /// To be sent again.
     lost: BTreeSet<u64>,
-    large: Option<Large>,
+    /// Records in pieces that did not arrive whole.
+    large: BTreeMap<u64, Large>,
     /// The highest number with an outcome in this pair.
     outcome: u64,
     /// Payload bytes of the unsettled records below `next`.
@@ -56,13 +58,22 @@ struct Flight {
     generation: u64,
 }
 
-/// A large record on its way. Nothing of its stream is sent beside it, so that the receiver needs one place for it.
+/// A record that goes in pieces.
+#[derive(Default)]
 struct Large {
-    number: u64,
-    next: u64,
-    count: u64,
-    flying: BTreeSet<u64>,
-    lost: BTreeSet<u64>,
+    /// Bytes that were sent at least once.
+    sent: u64,
+    arrived: Ranges,
+    /// To be sent again.
+    lost: Ranges,
+}
+
+/// What is sent next.
+#[derive(Clone, Copy)]
+enum Next {
+    Whole(u64),
+    /// From so many bytes on, up to so many.
+    Piece(u64, u64, u64),
 }
 
 /// A stream of ours.
@@ -79,6 +90,16 @@ pub(crate) struct Outgoing {
     flight: Flight,
 }
 
+impl Large {
+    /// What of these bytes did not arrive is to be sent again.
+    fn lose(&mut self, start: u64, end: u64) {
+        self.lost.insert(start, end);
+        for (start, end) in self.arrived.iter() {
+            self.lost.remove(start, end);
+        }
+    }
+}
+
 impl Flight {
     fn new(oldest: u64, generation: u64) -> Flight {
         Flight {
@@ -87,7 +108,7 @@ impl Flight {
             next: oldest,
             flying: BTreeSet::new(),
             lost: BTreeSet::new(),
-            large: None,
+            large: BTreeMap::new(),
             outcome: oldest - 1,
             wire_bytes: 0,
             highest_sent: oldest - 1,
@@ -140,7 +161,8 @@ impl Outgoing {
         }
         let records = (expected - 1 - self.flight.outcome) as usize;
         let bytes = self.unanswered_bytes;
-        if records >= WINDOW_RECORDS || bytes + record.payload.len() > WINDOW_BYTES {
+        let full = bytes + record.payload.len() > WINDOW_BYTES && records > 0;
+        if records >= WINDOW_RECORDS || full {
             return Err(NotTaken::Full { records, bytes });
         }
         self.declared.last = self.declared.last.max(record.number);
@@ -203,20 +225,34 @@ impl Outgoing {
         self.flight.declaration.is_some() && self.flight.told == Told::Unsent
     }
 
-    fn next_to_send(&self) -> Option<u64> {
+    fn next_to_send(&self) -> Option<Next> {
         let flight = &self.flight;
-        if let Some(large) = &flight.large {
-            return (large.next < large.count || !large.lost.is_empty()).then_some(large.number);
+        let again = flight.large.iter().find_map(|(number, large)| Some((*number, large.lost.first()?)));
+        match (flight.lost.first().copied(), again) {
+            (Some(whole), again) if again.is_none_or(|(number, _)| whole < number) => {
+                return Some(Next::Whole(whole));
+            }
+            (_, Some((number, (start, end)))) => return Some(Next::Piece(number, start, end)),
+            _ => {}
         }
-        if let Some(number) = flight.lost.first() {
-            return Some(*number);
+        if let Some((number, large)) = flight.large.last_key_value() {
+            let total = self.get(*number)?.payload.len() as u64;
+            if large.sent < total {
+                return Some(Next::Piece(*number, large.sent, total));
+            }
         }
         let length = self.get(flight.next)?.payload.len();
         let held = flight.hold.is_some_and(|hold| flight.next >= hold);
         let records_full = flight.next >= self.declared.oldest + WIRE_RECORDS as u64;
-        let bytes_full = flight.wire_bytes + length > WIRE_BYTES;
-        let behind_others = length > WHOLE_RECORD_BYTES_MAX && !flight.flying.is_empty();
-        (!held && !records_full && !bytes_full && !behind_others).then_some(flight.next)
+        // One that has no other before it goes, however large it is: the receiver has nothing of this stream open then.
+        let bytes_full = flight.wire_bytes + length > WIRE_BYTES && flight.next > flight.outcome + 1;
+        if held || records_full || bytes_full {
+            return None;
+        }
+        Some(match length > WHOLE_RECORD_BYTES_MAX {
+            true => Next::Piece(flight.next, 0, length as u64),
+            false => Next::Whole(flight.next),
+        })
     }
 
     /// Writes what is due and fits into `room` bytes.
@@ -263,20 +299,21 @@ impl Outgoing {
 
     /// Writes one frame of records or of a piece; false if nothing is due or nothing more fits.
     fn write_records(&mut self, out: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) -> bool {
-        let Some(first) = self.next_to_send() else { return false };
-        let Some(queued) = self.get(first) else { return false };
-        if queued.payload.len() > WHOLE_RECORD_BYTES_MAX {
-            return self.write_piece(first, out, end, contents);
-        }
-        let tag = queued.tag;
+        let first = match self.next_to_send() {
+            None => return false,
+            Some(Next::Piece(number, start, upto)) => {
+                return self.write_piece(number, (start, upto), out, end, contents);
+            }
+            Some(Next::Whole(first)) => first,
+        };
+        let Some(tag) = self.get(first).map(|queued| queued.tag) else { return false };
         let mut payloads: Vec<Arc<[u8]>> = Vec::new();
         // Kind, handle, first number, tag and count: at most this many bytes.
         let mut left = (end - out.len()).saturating_sub(1 + 8 + 8 + 8 + 2);
         let mut number = first;
-        while self.next_to_send() == Some(number)
+        while matches!(self.next_to_send(), Some(Next::Whole(next)) if next == number)
             && let Some(queued) = self.get(number)
             && queued.tag == tag
-            && queued.payload.len() <= WHOLE_RECORD_BYTES_MAX
             && queued.payload.len() + 2 <= left
         {
             left -= queued.payload.len() + 2;
@@ -312,6 +349,7 @@ impl Outgoing {
     fn write_piece(
         &mut self,
         number: u64,
+        (start, upto): (u64, u64),
         out: &mut Vec<u8>,
         end: usize,
         contents: &mut Vec<Content>,
@@ -319,30 +357,21 @@ impl Outgoing {
         let (handle, generation) = (self.handle, self.flight.generation);
         let Some(Queued { tag, payload }) = self.get(number) else { return false };
         let (tag, payload) = (*tag, payload.clone());
-        let count = payload.len().div_ceil(PIECE_BYTES) as u64;
-        let index = match &self.flight.large {
-            Some(large) => large.lost.first().copied().unwrap_or(large.next),
-            None => 0,
-        };
-        let offset = index as usize * PIECE_BYTES;
-        let bytes = &payload[offset..payload.len().min(offset + PIECE_BYTES)];
-        let (total, offset) = (payload.len() as u64, offset as u64);
-        let frame = Frame::Piece { handle, number, tag, total, offset, bytes };
-        if !frame.append(out, end) {
+        // Kind, handle, number, tag, total, offset and length: at most this many bytes.
+        let room = (end - out.len()).saturating_sub(1 + 8 + 8 + 8 + 4 + 4 + 4) as u64;
+        let stop = upto.min(start + room);
+        if stop == start || (stop < upto && stop - start < PIECE_BYTES_MIN as u64) {
             return false;
         }
-        if self.flight.large.is_none() {
+        let bytes = &payload[start as usize..stop as usize];
+        Frame::Piece { handle, number, tag, total: payload.len() as u64, offset: start, bytes }.encode(out);
+        if number == self.flight.next {
             self.advance(number);
-            self.flight.large =
-                Some(Large { number, next: 0, count, flying: BTreeSet::new(), lost: BTreeSet::new() });
         }
-        if let Some(large) = &mut self.flight.large {
-            large.flying.insert(index);
-            if !large.lost.remove(&index) {
-                large.next += 1;
-            }
-        }
-        contents.push(Content::Piece { handle, generation, number, index });
+        let large = self.flight.large.entry(number).or_default();
+        large.lost.remove(start, stop);
+        large.sent = large.sent.max(stop);
+        contents.push(Content::Piece { handle, generation, number, start, end: stop });
         true
     }
 
@@ -361,17 +390,23 @@ impl Outgoing {
                     flight.lost.remove(&number);
                 }
             }
-            Content::Piece { generation, number, index, .. } if generation == flight.generation => {
-                if let Some(large) = flight.large.as_mut().filter(|large| large.number == number) {
-                    large.flying.remove(&index);
-                    large.lost.remove(&index);
-                    if large.next == large.count && large.flying.is_empty() && large.lost.is_empty() {
-                        flight.large = None;
-                    }
+            Content::Piece { generation, number, start, end, .. } if generation == flight.generation => {
+                if let Some(large) = flight.large.get_mut(&number) {
+                    large.arrived.insert(start, end);
+                    large.lost.remove(start, end);
+                    self.forget_arrived(number);
                 }
             }
             Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_due = false,
             _ => {}
+        }
+    }
+
+    /// A record in pieces that arrived whole is on its way no more.
+    fn forget_arrived(&mut self, number: u64) {
+        let total = self.get(number).map_or(0, |queued| queued.payload.len() as u64);
+        if self.flight.large.get(&number).is_some_and(|large| large.arrived.is_whole(total)) {
+            self.flight.large.remove(&number);
         }
     }
 
@@ -388,11 +423,9 @@ impl Outgoing {
             Content::Records { generation, first, count, .. } if generation == flight.generation => {
                 flight.lost.extend((first..first + count).filter(|number| flight.flying.contains(number)));
             }
-            Content::Piece { generation, number, index, .. } if generation == flight.generation => {
-                if let Some(large) = flight.large.as_mut().filter(|large| large.number == number)
-                    && large.flying.contains(&index)
-                {
-                    large.lost.insert(index);
+            Content::Piece { generation, number, start, end, .. } if generation == flight.generation => {
+                if let Some(large) = flight.large.get_mut(&number) {
+                    large.lose(start, end);
                 }
             }
             Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_told = false,
@@ -418,7 +451,7 @@ impl Outgoing {
         flight.next = flight.next.max(upto + 1);
         flight.flying.retain(|number| *number > upto);
         flight.lost.retain(|number| *number > upto);
-        flight.large.take_if(|large| large.number <= upto);
+        flight.large.retain(|number, _| *number > upto);
         true
     }
 
@@ -463,11 +496,12 @@ impl Outgoing {
         flight.next = number;
         flight.flying.split_off(&number);
         flight.lost.split_off(&number);
-        flight.large.take_if(|large| large.number >= number);
+        flight.large.split_off(&number);
         // What flies from below `number` is sent again too: its acknowledgement is of an older generation.
         flight.generation += 1;
         let below = std::mem::take(&mut flight.flying);
         flight.lost.extend(&below);
         flight.flying = below;
+        flight.large.values_mut().for_each(|large| large.lose(0, large.sent));
     }
 }

@@ -29,7 +29,8 @@ pub(crate) enum Content {
         handle: u64,
         generation: u64,
         number: u64,
-        index: u64,
+        start: u64,
+        end: u64,
     },
     Settled {
         handle: u64,

@@ -23,6 +23,8 @@ pub struct Course {
     pub loss: u32,
     /// Each datagram is up to so many microseconds later, whatever the others are.
     pub jitter: u32,
+    /// Streams of each flow, and the bytes of their records.
+    pub load: (u8, usize),
     /// Larger datagrams vanish.
     pub datagram_bytes_max: usize,
 }
@@ -36,6 +38,7 @@ impl Course {
             queue_bytes: 250_000,
             loss: 0,
             jitter: 0,
+            load: (16, 800),
             datagram_bytes_max: 1_500,
         }
     }
@@ -270,7 +273,7 @@ impl Track {
 
     fn transmit(&mut self, flow: usize, at_receiver: bool, bytes: Vec<u8>) {
         self.counts.datagrams += 1;
-        let Course { bits_per_second, round_trip, queue_bytes, loss, jitter, datagram_bytes_max } =
+        let Course { bits_per_second, round_trip, queue_bytes, loss, jitter, datagram_bytes_max, .. } =
             self.course;
         // The headers of IP and UDP, too.
         let size = bytes.len() as u64 + 28;
@@ -302,7 +305,8 @@ impl Track {
 /// overflows for at most a fiftieth of what is sent.
 fn check(course: Course, seconds: u64, kilobits: std::ops::RangeInclusive<u64>) -> Counts {
     let mut track = Track::new(course, 1);
-    track.add_flow(0, 16, 800);
+    let (streams, record_bytes) = course.load;
+    track.add_flow(0, streams, record_bytes);
     let goodput = track.goodput(0, 2, seconds) / 1_000;
     assert!(kilobits.contains(&goodput), "{course:?}: {goodput} kbit/s, {:?}", track.counts);
     let overflowed = track.counts.overflowed;
@@ -318,6 +322,43 @@ fn a_clean_path_is_filled() {
     check(Course::clean(20), 3, SHARE * 950..=SHARE * 1_000);
     let long = Course { bits_per_second: 20_000_000, queue_bytes: 100_000, ..Course::clean(100) };
     check(long, 6, SHARE * 380..=SHARE * 400);
+}
+
+/// Records in pieces fill a path as small ones do, in one stream, and their datagrams are full.
+#[test]
+fn large_records_fill_a_path() {
+    for (record_bytes, loss, jitter, kilobits) in [
+        (1_024, 0, 0, 9_000..=9_600),
+        (16_384, 0, 0, 9_000..=9_600),
+        (16_384, 0, 5_000, 8_500..=9_600),
+        (16_384, 100, 0, 5_000..=9_600),
+        (900_000, 0, 0, 5_000..=9_600),
+    ] {
+        let load = (1, record_bytes);
+        check(
+            Course {
+                bits_per_second: 10_000_000,
+                queue_bytes: 50_000,
+                load,
+                loss,
+                jitter,
+                ..Course::clean(20)
+            },
+            6,
+            kilobits,
+        );
+    }
+}
+
+/// The largest record, alone, over a path that loses and reorders.
+#[test]
+fn the_largest_record_comes_whole() {
+    let load = (1, link::RECORD_BYTES_MAX);
+    let course = Course { bits_per_second: 200_000_000, load, loss: 5, jitter: 1_000, ..Course::clean(5) };
+    let mut track = Track::new(course, 1);
+    track.add_flow(0, 1, link::RECORD_BYTES_MAX);
+    track.run_until(2);
+    assert!(track.delivered(0) >= link::RECORD_BYTES_MAX as u64, "{} {:?}", track.delivered(0), track.counts);
 }
 
 #[test]

@@ -570,6 +570,7 @@ impl World {
                 let other = (node + 1 + self.below(self.nodes.len() as u32 - 1) as usize) % self.nodes.len();
                 for _ in 0..self.below(12) {
                     let bytes = match self.below(12) {
+                        0 if self.chance(100) => 100_000 + self.below(300_000),
                         0 => 801 + self.below(20_000),
                         1 => 0,
                         _ => self.below(900),
