@@ -7,6 +7,7 @@
 //! Must not know: the bytes of frames, packets or rows.
 
 mod board;
+mod checkpointer;
 mod clock;
 mod folder;
 pub mod handle;

@@ -135,8 +135,8 @@ fn settle(log: &mut Log<Folder>, core: &mut Core) -> Result<Option<Reply>, Offli
                     answer = Some(reply);
                 }
             }
-            // Without apps nothing is ever due.
-            Effect::WakeAt(_) => {}
+            // Without apps nothing is ever due, and nobody says that a checkpoint is.
+            Effect::WakeAt(_) | Effect::Checkpoint { .. } => {}
         }
     }
     Ok(answer)

@@ -4,8 +4,9 @@
 //! full one is told.
 
 use crate::board::Board;
+use crate::checkpointer::{Checkpointer, Wanted};
 use crate::clock;
-use crate::log_writer::Append;
+use crate::log_writer::{Order, Written};
 use crate::web::{TRIES_MAX, Web};
 use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
@@ -15,8 +16,10 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::{StoreError, Synced};
+use store::{Installed, StoreError};
 use tokio::sync::{oneshot, watch};
+
+const LOG_ENDED: &str = "the log's thread ended: this is a fault of the program";
 
 /// The longest wait for a timer before the clock is read again: it may have been set, or the machine may have slept.
 const TIMER_WAIT_MILLISECONDS_MAX: i64 = 60_000;
@@ -132,8 +135,9 @@ impl Ports {
 pub struct Owner {
     core: Core,
     mailbox: Mailbox,
-    appends: Sender<Append>,
-    synced: Receiver<Result<Synced, StoreError>>,
+    orders: Sender<Order>,
+    written: Receiver<Result<Written, StoreError>>,
+    checkpointer: Checkpointer,
     link: CommandSender,
     web: Web,
     board: Arc<Board>,
@@ -152,7 +156,8 @@ impl Owner {
     pub fn new(
         core: Core,
         mailbox: Mailbox,
-        (appends, synced): (Sender<Append>, Receiver<Result<Synced, StoreError>>),
+        (orders, written): (Sender<Order>, Receiver<Result<Written, StoreError>>),
+        checkpointer: Checkpointer,
         (link, web): (CommandSender, Web),
         board: Arc<Board>,
         fault: watch::Sender<Option<String>>,
@@ -160,8 +165,9 @@ impl Owner {
         Owner {
             core,
             mailbox,
-            appends,
-            synced,
+            orders,
+            written,
+            checkpointer,
             link,
             web,
             board,
@@ -202,7 +208,8 @@ impl Owner {
     /// Waits for one input and hands it to the core. Of several that are there a random one is taken, so that none of
     /// them starves another.
     fn take_one(&mut self) -> Result<(), String> {
-        let (no_requests, no_events, no_answers) = (never(), never(), never());
+        let (no_requests, no_events, no_answers, no_checkpoint) = (never(), never(), never(), never());
+        let made = self.checkpointer.made().unwrap_or(&no_checkpoint);
         let takes = self.core.has_room() && self.last_reply.is_none();
         let requests = if takes { &self.mailbox.requests } else { &no_requests };
         let events = if takes { &self.mailbox.link_events } else { &no_events };
@@ -213,7 +220,8 @@ impl Owner {
         });
         select! {
             recv(due) -> _ => self.take_time(),
-            recv(self.synced) -> synced => self.take_synced(synced.ok())?,
+            recv(self.written) -> written => self.take_written(written.ok())?,
+            recv(made) -> made => self.take_checkpoint(made.ok())?,
             recv(events) -> event => self.take_event(event.ok())?,
             recv(answers) -> answer => self.take_web_answer(answer.ok()),
             recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
@@ -229,11 +237,33 @@ impl Owner {
         }
     }
 
-    fn take_synced(&mut self, synced: Option<Result<Synced, StoreError>>) -> Result<(), String> {
-        let synced = synced.ok_or("the log's thread ended: this is a fault of the program")?;
-        let synced = synced.map_err(|error| error.to_string())?;
+    fn take_written(&mut self, written: Option<Result<Written, StoreError>>) -> Result<(), String> {
+        let written = written.ok_or(LOG_ENDED)?;
+        let Written { synced, checkpoint_is_due } = written.map_err(|error| error.to_string())?;
         self.core.handle(clock::now(), Input::Synced(synced));
+        if checkpoint_is_due && self.checkpointer.is_idle() {
+            self.core.handle(clock::now(), Input::CheckpointDue);
+        }
         Ok(())
+    }
+
+    fn take_checkpoint(&mut self, made: Option<Result<Installed, StoreError>>) -> Result<(), String> {
+        self.checkpointer.taken(made.as_ref());
+        let made = match made {
+            Some(made) => made.map_err(|error| error.to_string()),
+            None => Err("the thread that makes them ended: this is a fault of the program".to_owned()),
+        };
+        match made {
+            Ok(installed) => {
+                let order = Order::Checkpointed(Box::new(installed));
+                self.orders.send(order).map_err(|_| LOG_ENDED.to_owned())
+            }
+            Err(error) => {
+                let why = format!("no checkpoint could be made, and the log grows until one is: {error}");
+                self.core.handle(clock::now(), Input::CheckpointFailed(why));
+                Ok(())
+            }
+        }
     }
 
     fn take_event(&mut self, event: Option<FabricEvent>) -> Result<(), String> {
@@ -273,10 +303,10 @@ impl Owner {
     fn carry_out(&mut self) -> Result<(), String> {
         while let Some(effect) = self.core.poll_effect() {
             match effect {
-                Effect::Append { sequence, changes } => self
-                    .appends
-                    .send(Append { sequence, changes })
-                    .map_err(|_| "the log's thread ended: this is a fault of the program")?,
+                Effect::Append { sequence, changes } => {
+                    self.orders.send(Order::Append { sequence, changes }).map_err(|_| LOG_ENDED)?;
+                }
+                Effect::Checkpoint { synced, image } => self.checkpointer.make(Wanted { synced, image }),
                 Effect::Out(released) => self.let_out(released.into_inner()),
                 Effect::WakeAt(wake) => self.wake = wake,
             }

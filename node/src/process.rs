@@ -1,6 +1,7 @@
 //! A node's start and end: folder, identity, sockets, log, core, threads, HTTP; and all of it in reverse.
 
 use crate::board::Board;
+use crate::checkpointer::Checkpointer;
 use crate::folder;
 use crate::http;
 use crate::log_writer;
@@ -171,6 +172,7 @@ pub struct Node {
     fabric: Option<fabric::DriverHandle>,
     owner: Option<JoinHandle<()>>,
     log: Option<JoinHandle<Log<Folder>>>,
+    checkpointer: Option<JoinHandle<()>>,
     fault: watch::Receiver<Option<String>>,
 }
 
@@ -205,7 +207,9 @@ impl Node {
         let board = Arc::new(Board::new(&names));
         let (fault_teller, fault) = watch::channel(None);
         let (ports, mailbox) = Ports::new();
-        let (appends, synced, log_thread) = log_writer::start(log).map_err(NodeError::Thread)?;
+        let checkpoints = Checkpointer::start(log.checkpoints()).map_err(NodeError::Thread)?;
+        let (checkpointer, checkpoint_thread) = checkpoints;
+        let (orders, written, log_thread) = log_writer::start(log).map_err(NodeError::Thread)?;
         let driver = Driver::start(
             fabric::Config {
                 identity: Arc::clone(&identity),
@@ -217,10 +221,11 @@ impl Node {
             },
             ports.fabric_events(),
         )?;
-        let log_ends = (appends, synced);
+        let log_ends = (orders, written);
         let web = Web::new(tokio::runtime::Handle::current(), ports.web_answers());
         let world = (driver.sender(), web);
-        let owner = Owner::new(core, mailbox, log_ends, world, Arc::clone(&board), fault_teller);
+        let owner =
+            Owner::new(core, mailbox, log_ends, checkpointer, world, Arc::clone(&board), fault_teller);
         let owner_thread = owner.start().map_err(NodeError::Thread)?;
         if ports.settled().await.is_none() {
             let fault = fault.borrow().clone();
@@ -249,6 +254,7 @@ impl Node {
             fabric: Some(driver),
             owner: Some(owner_thread),
             log: Some(log_thread),
+            checkpointer: Some(checkpoint_thread),
             fault,
         })
     }
@@ -281,8 +287,10 @@ impl Node {
         let _ = (&mut self.http).await;
         self.ports.stop();
         let (owner, log, fabric) = (self.owner.take(), self.log.take(), self.fabric.take());
+        let checkpointer = self.checkpointer.take();
         let joined = tokio::task::spawn_blocking(move || {
             let _ = owner.map(JoinHandle::join);
+            let _ = checkpointer.map(JoinHandle::join);
             let log = log.map(JoinHandle::join);
             // The driver writes its memo until it ends; only then the folder's lock goes, with the log.
             drop(fabric);
@@ -392,7 +400,13 @@ fn notices(opened: &Opened) -> Vec<String> {
     };
     let rotten =
         |cut| format!("unused bytes of the log had changed and were cleared; the disk may be failing: {cut}");
-    opened.cut.iter().map(torn).chain(opened.mended.iter().map(rotten)).collect()
+    let damaged = |why: &String| {
+        format!(
+            "the newest checkpoint cannot be used; the one before it and the log after that were, and nothing is lost. The disk may be failing: {why}"
+        )
+    };
+    let passed_over = opened.passed_over.iter().map(damaged);
+    opened.cut.iter().map(torn).chain(opened.mended.iter().map(rotten)).chain(passed_over).collect()
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, NodeError> {

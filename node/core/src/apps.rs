@@ -4,6 +4,7 @@
 //! No app's code runs here: a change is operations on numbers, and its row in the log has the shapes before and after it.
 
 use crate::core::{Core, Installed};
+use crate::image::numbered;
 use crate::recovery::{Source, StartError, missing_setting};
 use crate::rows::{self, AppRow};
 use engine::{App, COUNTERS, Snapshot, TIMERS};
@@ -24,6 +25,8 @@ const INITIAL_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Apps {
     known: BTreeMap<String, AppRow>,
+    /// The rows of these as the log has them.
+    known_rows: BTreeMap<Vec<u8>, Vec<u8>>,
     rows: BTreeMap<u64, BTreeMap<Vec<u8>, Vec<u8>>>,
     /// Apps whose shape changed in the log: their state so far, in the shape that they have now.
     changed: BTreeMap<u32, (Schema, App)>,
@@ -70,6 +73,7 @@ impl Apps {
         let name = String::from_utf8(change.key.clone()).map_err(|_| unreadable("its key"))?;
         // Apps are never forgotten.
         let Some(row) = &change.row else { return Ok(()) };
+        self.known_rows.insert(change.key.clone(), row.clone());
         let row = rows::read_app(row).ok_or_else(|| unreadable("its value"))?;
         if let Some(known) = self.known.get(&name)
             && row.changes > known.changes
@@ -246,6 +250,30 @@ impl Apps {
             if let Some(value) = installed.app.variable(place, left) {
                 left -= value.len();
                 core.batch.change(number, Vec::new(), Some(value));
+            }
+        }
+    }
+
+    /// What apps are, and the rows of those that do not run, go on as the log has them.
+    pub(crate) fn keep(self, core: &mut Core) {
+        for (name, row) in self.known_rows {
+            core.kept.put(rows::APPS, name, Some(&row));
+        }
+        let is_running = |number: u32| core.apps.values().any(|installed| installed.number == number);
+        let absent: Vec<u64> =
+            self.rows.keys().copied().filter(|list| !is_running(rows::split_list(*list).0)).collect();
+        let changed: Vec<_> = self.changed.into_iter().filter(|(number, _)| !is_running(*number)).collect();
+        let mut gathered = self.rows;
+        for list in absent {
+            for (key, row) in gathered.remove(&list).unwrap_or_default() {
+                core.kept.put(list, key, Some(&row));
+            }
+        }
+        for (number, (schema, app)) in changed {
+            let lists: Vec<u32> = schema.lists.iter().map(|list| list.number).collect();
+            for delta in app.snapshot().rows() {
+                let (list, key) = numbered(number, &lists, delta.list, delta.key);
+                core.kept.put(list, key, delta.row.as_deref());
             }
         }
     }

@@ -4,6 +4,7 @@
 //! being synced ([`Core::flush`]). What the inputs do to apps and streams is in `events.rs`.
 
 use crate::batch::Batch;
+use crate::image::{Image, Kept, numbered};
 use crate::inbox::Inbox;
 use crate::interface::{Control, ControlError, Effect, Input, Out, Reply, ReplyId};
 use crate::outbox::{Mark, Outbox};
@@ -70,6 +71,8 @@ struct Leaving {
     streams: Vec<(StreamId, Mark)>,
     /// Queues to addresses on the web and their oldest records, which are on disk by then.
     web: Vec<(WebRoute, u64)>,
+    /// All rows as they are by then, if a checkpoint is due.
+    image: Option<Box<Image>>,
 }
 
 impl Leaving {
@@ -82,18 +85,9 @@ impl Leaving {
 const SAID_TO_SELF_MAX: usize = 64;
 
 impl Installed {
-    /// A delta's list and key as the log has them: lists by their numbers, which no other list ever has.
+    /// A delta's list and key as the log has them.
     pub(crate) fn numbered(&self, list: u32, key: Vec<u8>) -> (u64, Vec<u8>) {
-        let number = |place: u32| self.lists.get(place as usize).copied().unwrap_or(place);
-        match list {
-            engine::TIMERS => (rows::app_list(self.number, list), key),
-            engine::COUNTERS => {
-                let counted = key.as_slice().try_into().map(u32::from_be_bytes).map(number);
-                let key = counted.map_or(key, |number| number.to_be_bytes().to_vec());
-                (rows::app_list(self.number, list), key)
-            }
-            place => (rows::app_list(self.number, number(place)), key),
-        }
+        numbered(self.number, &self.lists, list, key)
     }
 }
 
@@ -115,6 +109,10 @@ pub struct Core {
     pub(crate) notices: VecDeque<String>,
     /// What this start changed of what apps keep.
     pub(crate) plans: Vec<Plan>,
+    /// Rows that no running app has, as the log has them.
+    pub(crate) kept: Kept,
+    /// A checkpoint is to be made of the next batch that ends.
+    checkpoint_is_due: bool,
     random: ChaCha20Rng,
     next_sequence: u64,
     /// The newest token: what the state was when nothing is open or under way.
@@ -157,6 +155,8 @@ impl Core {
             strangers: VecDeque::new(),
             notices: VecDeque::new(),
             plans: Vec::new(),
+            kept: Kept::default(),
+            checkpoint_is_due: false,
             random: ChaCha20Rng::from_seed(start.entropy),
             next_sequence: start.synced.sequence() + 1,
             synced: start.synced,
@@ -212,6 +212,8 @@ impl Core {
             Input::Web(answer) => self.web_answered(answer),
             Input::Synced(synced) => self.synced(synced),
             Input::Time => self.fire_due(),
+            Input::CheckpointDue => self.checkpoint_is_due = true,
+            Input::CheckpointFailed(why) => self.notice(why),
         }
         self.flush();
         self.tell_wake();
@@ -421,7 +423,10 @@ impl Core {
         let (sequence, leaving) = self.in_flight.take().expect("a sync answers the one append under way");
         assert_eq!(sequence, synced.sequence(), "the store syncs what was appended");
         self.synced = synced;
-        self.release(leaving);
+        if let Some(image) = leaving.image {
+            self.effects.push_back(Effect::Checkpoint { synced, image });
+        }
+        self.release(Leaving { image: None, ..leaving });
     }
 
     /// Appends the open batch, or lets go what changed no row; not while another batch is being synced. Then goes on
@@ -455,6 +460,10 @@ impl Core {
             if self.batch.changes_rows() {
                 return self.append();
             }
+            if let Some(image) = self.image_if_due() {
+                // Nothing that was changed is not durable: the state is that of the last batch.
+                self.effects.push_back(Effect::Checkpoint { synced: self.synced, image });
+            }
             let leaving = self.close_batch();
             if leaving.is_nothing() {
                 return;
@@ -472,11 +481,19 @@ impl Core {
             }
         }
         let changes = self.batch.take_changes();
+        self.kept.take(&changes);
         let sequence = self.next_sequence;
         self.next_sequence += 1;
+        let image = self.image_if_due();
         let leaving = self.close_batch();
-        self.in_flight = Some((sequence, leaving));
+        self.in_flight = Some((sequence, Leaving { image, ..leaving }));
         self.effects.push_back(Effect::Append { sequence, changes });
+    }
+
+    /// All rows as they are at the end of the open batch, if they are asked for.
+    fn image_if_due(&mut self) -> Option<Box<Image>> {
+        std::mem::take(&mut self.checkpoint_is_due)
+            .then(|| Box::new(Image::of(&self.kept, self.apps.values())))
     }
 
     /// Ends the open batch: snapshots first, so that who hears of an event also sees it.
@@ -497,7 +514,7 @@ impl Core {
         let streams = batch.streams.into_iter().filter_map(|id| Some((id, self.outbox.stream(id)?.mark())));
         let web = batch.web.into_iter().filter_map(|route| Some((self.web.oldest(&route)?, route)));
         let web = web.map(|(oldest, route)| (route, oldest)).collect();
-        Leaving { outs, streams: streams.collect(), web }
+        Leaving { outs, streams: streams.collect(), web, image: None }
     }
 
     fn release(&mut self, leaving: Leaving) {

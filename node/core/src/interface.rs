@@ -1,5 +1,6 @@
 //! What goes into the core and what comes out.
 
+use crate::image::Image;
 use crate::release::Released;
 use crate::status::Status;
 use crate::web::{WebAnswer, WebTry};
@@ -33,6 +34,10 @@ pub enum Input {
     Synced(Synced),
     /// The time of the last [`Effect::WakeAt`] has come.
     Time,
+    /// So much was written that a checkpoint is due; then [`Effect::Checkpoint`].
+    CheckpointDue,
+    /// A checkpoint could not be made, and why, for people; nothing is lost.
+    CheckpointFailed(String),
 }
 
 /// An input of an app, posted from outside.
@@ -87,6 +92,13 @@ pub enum Effect {
     },
     /// Something leaves.
     Out(Released<Out>),
+    /// Make a checkpoint of these rows: those of the log after the batch that this token is of.
+    Checkpoint {
+        /// The batch is durable.
+        synced: Synced,
+        /// Its rows.
+        image: Box<Image>,
+    },
     /// Hand in [`Input::Time`] at this time (milliseconds since 1970 UTC) and, as long as it is past, whenever the core
     /// has room; none: nothing is due. It stands until the next one.
     WakeAt(Option<i64>),

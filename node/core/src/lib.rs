@@ -11,6 +11,7 @@ mod apps;
 mod batch;
 mod core;
 mod events;
+mod image;
 mod inbox;
 mod interface;
 mod outbox;
@@ -23,6 +24,7 @@ mod web;
 
 pub use crate::core::{Core, PEERS_MAX};
 pub use batch::{BATCH_BYTES_MAX, BATCH_INPUTS_MAX};
+pub use image::Image;
 pub use interface::{Control, ControlError, Effect, Input, Out, Post, PostError, Reply, ReplyId};
 pub use outbox::{OUTBOX_BYTES_MAX, OUTBOX_RECORDS_MAX};
 pub use posts::POSTS_PER_APP_MAX;

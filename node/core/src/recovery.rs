@@ -2,6 +2,7 @@
 
 use crate::apps::Apps;
 use crate::core::Core;
+use crate::image::Kept;
 use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
@@ -163,6 +164,7 @@ impl Recovery {
     /// A row that does not read, an app whose state changed its shape.
     pub fn start(mut self, mut start: Start) -> Result<Core, StartError> {
         let mut core = Core::empty(&start);
+        self.keep(&mut core.kept);
         core.peers = self.list::<PeerRow, _>(rows::PEERS, |key| Some(NodeId(key.try_into().ok()?)))?;
         core.outbox = self.outbox()?;
         for (number, row) in self.list::<WebRow, _>(rows::WEB, rows::read_web_key)? {
@@ -198,6 +200,7 @@ impl Recovery {
             self.list::<Vec<(i64, i64)>, _>(rows::TICKED, |key| String::from_utf8(key.to_vec()).ok())?;
         self.apps.install(&mut core, start.apps, &ticks)?;
         self.apps.name_absent(&mut core);
+        self.apps.keep(&mut core);
         core.begin();
         Ok(core)
     }
@@ -208,6 +211,15 @@ impl Recovery {
     /// A row that does not read.
     pub fn app(mut self, name: &str, module: &Module) -> Result<Option<(Schema, Snapshot)>, StartError> {
         self.apps.kept(name, module)
+    }
+
+    /// The core's own rows go on as the log has them.
+    fn keep(&self, kept: &mut Kept) {
+        for (list, rows) in &self.rows {
+            for (key, row) in rows {
+                kept.put(*list, key.clone(), Some(row));
+            }
+        }
     }
 
     fn list<T: DeserializeOwned, K: Ord>(

@@ -7,7 +7,7 @@ use engine::{App, Context, Event, Snapshot};
 use node_core::{Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, StartError};
 use sealing::{NodeId, Run};
 use std::sync::Arc;
-use store::{Change, Fault, Log, Memory};
+use store::{Change, Fault, Log, Memory, Progress};
 
 const OLD: &str = "app a
 enum Stage { open, done }
@@ -82,6 +82,11 @@ impl Node {
                     self.core.handle(now, Input::Synced(synced));
                 }
                 Effect::WakeAt(_) => {}
+                Effect::Checkpoint { synced, image } => {
+                    let mut checkpoints = self.log.checkpoints();
+                    checkpoints.begin(synced, Box::new(image.into_rows()));
+                    while checkpoints.step().ok()? == Some(Progress::More) {}
+                }
                 Effect::Out(released) => match released.into_inner() {
                     Out::Publish { snapshot, .. } => self.published = Some(snapshot),
                     Out::Reply { reply, .. } => self.reply = Some(reply),
@@ -311,4 +316,45 @@ fn a_folder_of_before_opens_and_changes() {
             assert_eq!(node.view("both"), r#"{"most":10,"fresh":7}"#);
         }
     }
+}
+
+/// A checkpoint holds what the log before it came to: changed apps, apps that do not run, timers, counters, the core's rows.
+#[test]
+fn what_a_checkpoint_holds_is_what_the_log_came_to() {
+    let storage = used();
+    let other = "app b\nstate n: int = 1\non add() { n += 1 }\nview all = n";
+    let mut seen = Vec::new();
+    for (source, due) in
+        [(NEW, true), (NEW, true), (other, true), (other, false), (NEW, false), (NEW, true), (NEW, false)]
+    {
+        let mut node = started(&storage, source, true);
+        if source == NEW {
+            seen.push(["all", "waiting", "both"].map(|view| node.view(view)));
+        }
+        if due {
+            node.core.handle(0, Input::CheckpointDue);
+            node.settle(0).unwrap_or_else(|| panic!("the power is on"));
+        }
+    }
+    assert!(seen.windows(2).all(|two| two[0] == two[1]), "{seen:?}");
+    let mut state = std::collections::BTreeMap::new();
+    let files = store::checkpoint_files(&mut storage.clone()).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(files.len(), 2, "two are kept");
+    store::read(&mut storage.clone(), &mut |change| {
+        match change.row {
+            Some(row) => state.insert((change.list, change.key), row),
+            None => state.remove(&(change.list, change.key)),
+        };
+    })
+    .unwrap_or_else(|wrong| panic!("{wrong}"));
+    let mut image = std::collections::BTreeMap::new();
+    let mut node = started(&storage, NEW, true);
+    node.core.handle(0, Input::CheckpointDue);
+    node.settle(0).unwrap_or_else(|| panic!("the power is on"));
+    let newest = &store::checkpoint_files(&mut storage.clone()).unwrap_or_else(|wrong| panic!("{wrong}"))[0];
+    let read = store::read_checkpoint(&mut storage.clone(), newest, &mut |change| {
+        image.insert((change.list, change.key), change.row.unwrap_or_default());
+    });
+    assert!(read.is_ok(), "{read:?}");
+    assert_eq!(image, state, "the rows in the folder before are those of the checkpoint after");
 }

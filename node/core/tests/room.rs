@@ -118,7 +118,7 @@ impl Node {
                     let synced = self.log.sync(appended).unwrap_or_else(|wrong| panic!("{wrong}"));
                     self.core.handle(0, Input::Synced(synced));
                 }
-                Effect::WakeAt(_) => {}
+                Effect::WakeAt(_) | Effect::Checkpoint { .. } => {}
                 Effect::Out(released) => match released.into_inner() {
                     Out::Publish { app, snapshot } => drop(self.published.insert(app, snapshot)),
                     Out::Link(Command::Send { peer, record }) => {

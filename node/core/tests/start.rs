@@ -54,6 +54,7 @@ impl Disk {
                     core.handle(now, Input::Synced(synced));
                 }
                 Effect::WakeAt(wake) => self.wake = wake,
+                Effect::Checkpoint { .. } => {}
                 Effect::Out(released) => {
                     if let Out::Publish { snapshot, .. } = released.into_inner() {
                         self.published = Some(snapshot);

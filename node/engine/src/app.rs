@@ -4,7 +4,7 @@ mod change;
 mod snapshot;
 mod timers;
 
-pub use snapshot::Snapshot;
+pub use snapshot::{Rows, Snapshot};
 pub use timers::Due;
 
 use crate::arguments;

@@ -27,7 +27,7 @@ mod text;
 mod undo;
 
 pub use allowance::Allowance;
-pub use app::{App, Due, Snapshot};
+pub use app::{App, Due, Rows, Snapshot};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
 pub use event::{
     Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,

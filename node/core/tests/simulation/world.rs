@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use store::{Appended, Log, Memory, Storage};
+use store::{Appended, Checkpoints, Log, Memory, Progress, Sizes, Storage};
 
 pub(crate) const NODES: usize = 2;
 /// Virtual microseconds in which faults happen.
@@ -23,6 +23,9 @@ const CALM: u64 = 400_000_000;
 const BURST: usize = 2 * link::WINDOW_RECORDS;
 /// The port at which others look for a node first.
 const USUAL_PORT: u16 = 999;
+
+/// Segments as small as a few records, and checkpoints as often.
+const SIZES: Sizes = Sizes { first: 256 << 10, most: 256 << 10, checkpoint: 12 << 10 };
 
 /// SplitMix64.
 pub(crate) struct Chance(u64);
@@ -57,6 +60,11 @@ enum Happening {
         bytes: Vec<u8>,
     },
     Synced {
+        node: usize,
+        life: u64,
+    },
+    /// The next step of a checkpoint.
+    Step {
         node: usize,
         life: u64,
     },
@@ -113,6 +121,7 @@ enum Happening {
 pub(crate) struct Running {
     pub(crate) core: Core,
     pub(crate) log: Log<Memory>,
+    pub(crate) checkpoints: Checkpoints<Memory>,
     pub(crate) endpoint: Endpoint,
     pub(crate) appended: Option<Appended>,
     /// When the core wants to be told the time.
@@ -137,7 +146,9 @@ pub(crate) struct Node {
 /// How often each fault was reached.
 pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
-pub(crate) const FAULTS: [&str; 15] = [
+pub(crate) const FAULTS: [&str; 17] = [
+    "checkpoint",
+    "from a checkpoint",
     "timer",
     "lost",
     "doubled",
@@ -250,8 +261,12 @@ impl World {
         let apps = vec![Source { text: APP.to_owned(), module, settings, allow_loss: false }];
         let mut recovery = Recovery::default();
         let storage = self.nodes[node].storage.clone();
-        let (log, opened) = Log::open(storage, self.chance.bytes(), &mut |change| recovery.change(change))
+        let entropy = self.chance.bytes();
+        let (log, opened) = Log::open_sized(storage, SIZES, entropy, &mut |change| recovery.change(change))
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        if opened.checkpoint.is_some() {
+            self.reach("from a checkpoint");
+        }
         let run = Run { counter: opened.run, random: self.chance.bytes() };
         let identity = Arc::clone(&self.nodes[node].identity);
         let me = identity.id();
@@ -268,7 +283,8 @@ impl World {
         let card = identity.card(1);
         let run = core.run();
         let endpoint = Endpoint::new(Config { identity, card, run, entropy: self.chance.bytes() });
-        Running { core, log, endpoint, appended: None, wake: None, published: None, address }
+        let checkpoints = log.checkpoints();
+        Running { core, log, checkpoints, endpoint, appended: None, wake: None, published: None, address }
     }
 
     /// Each start is given the others' tickets again, as a person might; the first time it is needed.
@@ -315,6 +331,11 @@ impl World {
                 running.appended = Some(appended.unwrap_or_else(|error| panic!("seed {seed}: {error}")));
                 let after = 100 + self.chance.below(10_000);
                 self.plan(after, Happening::Synced { node, life });
+            }
+            Effect::Checkpoint { synced, image } => {
+                running.checkpoints.begin(synced, Box::new(image.into_rows()));
+                let after = self.chance.below(5_000);
+                self.plan(after, Happening::Step { node, life });
             }
             Effect::WakeAt(wake) => {
                 running.wake = wake;
@@ -394,6 +415,7 @@ impl World {
                 }
             }
             Happening::Synced { node, life } => self.sync(node, life),
+            Happening::Step { node, life } => self.step(node, life),
             Happening::Wake { node, life } => self.wake(node, life),
             Happening::Due { node, life } => self.due(node, life),
             Happening::Attempt { node, life, attempt } => {
@@ -493,8 +515,28 @@ impl World {
         let Some(running) = this.running.as_mut().filter(|_| this.life == life) else { return };
         let Some(appended) = running.appended.take() else { return };
         let synced = running.log.sync(appended).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
+        let due = running.log.checkpoint_is_due() && !running.checkpoints.is_busy();
         self.handle(node, Input::Synced(synced));
+        if due {
+            self.handle(node, Input::CheckpointDue);
+        }
         self.carry_out(node);
+    }
+
+    fn step(&mut self, node: usize, life: u64) {
+        let this = &mut self.nodes[node];
+        let Some(running) = this.running.as_mut().filter(|_| this.life == life) else { return };
+        match running.checkpoints.step().unwrap_or_else(|error| panic!("seed {}: {error}", self.seed)) {
+            Some(Progress::More) => {
+                let after = 100 + self.chance.below(5_000);
+                self.plan(after, Happening::Step { node, life });
+            }
+            Some(Progress::Done(installed)) => {
+                running.log.checkpointed(installed);
+                self.reach("checkpoint");
+            }
+            None => {}
+        }
     }
 
     fn post(&mut self, node: usize, to: Option<usize>) {

@@ -7,7 +7,8 @@ use crate::event::{Context, Delta, ViewError};
 use crate::json::{self, Unread};
 use crate::keyed::Range;
 use crate::machine::Machine;
-use crate::state::{COUNTERS, List, State, TIMERS};
+use crate::state::{COUNTERS, List, State, TIMERS, TimerKey};
+use crate::table::Walk;
 use std::sync::Arc;
 use weft::Value;
 use weft::module::{Door, Module, Type};
@@ -100,45 +101,86 @@ impl Snapshot {
         self.state.lists.iter().map(keyed).sum()
     }
 
-    /// Every durable row of the state as a delta that [`App::restore`](super::App::restore) takes, in order of list and key. Variables that have
-    /// their initial value are there too.
+    /// Every durable row of the state as a delta that [`App::restore`](crate::App::restore) takes, in order of list and key.
+    /// Variables that have their initial value are there too.
     pub fn rows(&self) -> Vec<Delta> {
-        let module = &*self.module;
-        let mut rows = Vec::new();
-        for (number, list) in self.state.lists.iter().enumerate() {
-            let number = number as u32;
-            if module.lists[number as usize].transient {
-                continue;
+        let order = (0..self.state.lists.len() as u32).collect();
+        self.clone().into_rows(order).collect()
+    }
+
+    /// The same one by one, the lists in another order (their numbers in the module); timers and counters follow. What a list
+    /// holds is let go with its last row.
+    pub fn into_rows(self, order: Vec<u32>) -> Rows {
+        Rows::new(self, order)
+    }
+}
+
+/// The durable rows of a state, one by one.
+#[derive(Debug)]
+pub struct Rows {
+    module: Arc<Module>,
+    lists: Vec<List>,
+    /// The lists that are left, the next one last.
+    order: Vec<u32>,
+    walk: Option<(u32, Walk)>,
+    /// Timers and counters, the next one last.
+    rest: Vec<Delta>,
+}
+
+impl Rows {
+    fn new(snapshot: Snapshot, mut order: Vec<u32>) -> Rows {
+        let Snapshot { module, state, .. } = snapshot;
+        order.retain(|list| module.lists.get(*list as usize).is_some_and(|list| !list.transient));
+        let timer = |(key, due): (&TimerKey, &i64)| Delta {
+            list: TIMERS,
+            key: key.to_vec(),
+            row: Some(counter_row(*due)),
+        };
+        let counter = |list: &u32| match &state.lists[*list as usize] {
+            List::Keyed(keyed) if keyed.counter != 0 => {
+                let key = list.to_be_bytes().to_vec();
+                Some(Delta { list: COUNTERS, key, row: Some(counter_row(keyed.counter)) })
             }
-            // A row that came in within the limit of an event's deltas is within any limit.
-            match list {
+            _ => None,
+        };
+        let mut rest: Vec<Delta> =
+            state.timers.iter().map(timer).chain(order.iter().filter_map(counter)).collect();
+        rest.reverse();
+        order.reverse();
+        Rows { module, lists: state.lists, order, walk: None, rest }
+    }
+
+    /// The row that a walk is at; a row that came in within the limit of an event's deltas is within any limit.
+    fn row(&self, list: u32, walk: &Walk) -> Option<Delta> {
+        let List::Keyed(keyed) = &self.lists[list as usize] else { return None };
+        let key = walk.key()?;
+        let row = encoded_row(keyed, walk.slot()?, &self.module, usize::MAX).ok();
+        Some(Delta { list, key: key.to_bytes(), row })
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Delta;
+
+    fn next(&mut self) -> Option<Delta> {
+        loop {
+            if let Some((list, mut walk)) = self.walk.take() {
+                if walk.advance() {
+                    let row = self.row(list, &walk);
+                    self.walk = Some((list, walk));
+                    return row;
+                }
+                self.lists[list as usize] = List::Variable(Value::None);
+            }
+            let Some(list) = self.order.pop() else { return self.rest.pop() };
+            match &self.lists[list as usize] {
+                List::Keyed(keyed) => self.walk = Some((list, keyed.walk(&Range::ALL, false))),
                 List::Variable(value) => {
-                    let row = encoded_variable(value, number, module, usize::MAX).ok();
-                    rows.push(Delta { list: number, key: Vec::new(), row });
-                }
-                List::Keyed(keyed) => {
-                    let mut walk = keyed.walk(&Range::ALL, false);
-                    while let Some(key) = walk.next() {
-                        let slot = keyed.find(&key);
-                        let row = slot.and_then(|slot| encoded_row(keyed, slot, module, usize::MAX).ok());
-                        rows.push(Delta { list: number, key: key.to_bytes(), row });
-                    }
+                    let row = encoded_variable(value, list, &self.module, usize::MAX).ok();
+                    return Some(Delta { list, key: Vec::new(), row });
                 }
             }
         }
-        for (number, list) in self.state.lists.iter().enumerate() {
-            if let List::Keyed(keyed) = list
-                && keyed.counter != 0
-                && !module.lists[number].transient
-            {
-                let key = (number as u32).to_be_bytes().to_vec();
-                rows.push(Delta { list: COUNTERS, key, row: Some(counter_row(keyed.counter)) });
-            }
-        }
-        for (key, due) in self.state.timers.iter() {
-            rows.push(Delta { list: TIMERS, key: key.to_vec(), row: Some(counter_row(*due)) });
-        }
-        rows
     }
 }
 
