@@ -57,9 +57,9 @@ impl Core {
         if !applied.deltas.is_empty() || applied.transient {
             self.batch.apps.insert(app.to_owned());
         }
-        for delta in applied.deltas.drain(..) {
-            let (list, key) = installed.numbered(delta.list, delta.key);
-            self.batch.change(list, key, delta.row);
+        for delta in &applied.deltas {
+            let (list, key) = installed.numbered(delta.list, delta.key.to_vec());
+            self.batch.change(list, key, delta.row.map(<[u8]>::to_vec));
         }
         for send in applied.sends.drain(..) {
             if send.transient { self.say(app, send) } else { self.send(app, send) }

@@ -1,6 +1,7 @@
 //! One app: its module and its state.
 
 mod change;
+mod changed;
 mod snapshot;
 mod timers;
 
@@ -9,18 +10,14 @@ pub use timers::Due;
 
 use crate::arguments;
 use crate::budget::{ANSWER_BYTES_MAX, Budget, EVENT_BYTES_MAX, Fault, SEND_BYTES_MAX, TRANSIENT_BYTES_MAX};
-use crate::codec::{self, Reader};
-use crate::event::{
-    Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError,
-};
+use crate::codec::Reader;
+use crate::event::{Applied, Context, EndpointSend, Event, EventError, RestoreError, Send, SettingError};
 use crate::json::{self, Unread};
-use crate::keyed::Key;
 use crate::machine::{Machine, Room, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
-use crate::table::{Keyed, ROWS_MAX, Slot};
-use crate::undo::{Before, Change};
+use crate::table::ROWS_MAX;
+use changed::{deltas, event_too_large};
 use sealing::NodeId;
-use std::cmp::Ordering;
 use std::sync::Arc;
 use weft::module::{Destination, Door, Field, ListKind, Module, Type};
 use weft::{Value, module};
@@ -340,12 +337,6 @@ fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static 
     if reader.is_empty() { Ok(value) } else { Err("bytes follow it") }
 }
 
-fn counter_row(counter: i64) -> Vec<u8> {
-    let mut row = Vec::new();
-    codec::put_word(counter, &mut row);
-    row
-}
-
 /// Runs code on a machine and says what that comes to; the state is as the code left it.
 fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Result<Applied, EventError> {
     let module = machine.module;
@@ -393,120 +384,6 @@ fn carried(value: &Value, kind: &Type, module: &Module) -> Result<Vec<u8>, Event
             "the answer has more than {ANSWER_BYTES_MAX} bytes, the most that goes back to a node"
         ),
     })
-}
-
-/// A row as bytes.
-fn encoded_row(
-    keyed: &Keyed,
-    slot: Slot,
-    module: &Module,
-    limit: usize,
-) -> Result<Vec<u8>, codec::Unwritable> {
-    let kinds = &keyed.layout().kinds;
-    // Words take a byte or a few, mostly.
-    let mut row = Vec::with_capacity(4 * kinds.len());
-    for (field, kind) in kinds.iter().enumerate() {
-        match keyed.plain_word(slot, field as u16) {
-            Some(word) if row.len() <= limit => codec::put_word(word, &mut row),
-            _ => codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, &mut row)?,
-        }
-    }
-    if row.len() > limit {
-        return Err(codec::Unwritable);
-    }
-    Ok(row)
-}
-
-fn encoded_variable(
-    value: &Value,
-    list: u32,
-    module: &Module,
-    limit: usize,
-) -> Result<Vec<u8>, codec::Unwritable> {
-    let ListKind::Variable { kind, .. } = &module.lists[list as usize].kind else {
-        return Err(codec::Unwritable);
-    };
-    let mut row = Vec::new();
-    codec::put_value(value, kind, module, limit, &mut row)?;
-    Ok(row)
-}
-
-/// What an event changed that is not what it was, its bytes taken from `left`; and whether it changed what is transient.
-fn deltas(state: &mut State, module: &Module, left: &mut usize) -> Result<(Vec<Delta>, bool), EventError> {
-    let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
-    let (mut deltas, mut transient) = (Vec::new(), false);
-    let (rows, lists) = state.changes();
-    for changes in rows {
-        let [Change { list, key, before }, ..] = changes else { continue };
-        let is_of_transient = match (*list, key) {
-            (COUNTERS, Key::Word(counted)) => u32::try_from(*counted).is_ok_and(is_transient),
-            (list, _) => is_transient(list),
-        };
-        if is_of_transient {
-            transient |= *list != COUNTERS;
-            continue;
-        }
-        let too_large = |_| event_too_large();
-        let (key, row) = match (before, lists.get(*list)) {
-            (Before::Word(before), _) => {
-                let (key, now) = match (*list, key) {
-                    (COUNTERS, Key::Word(counted)) => {
-                        let counted = *counted as u32;
-                        (counted.to_be_bytes().to_vec(), lists.keyed(counted).map(|keyed| keyed.counter))
-                    }
-                    (_, timer) => (timer.to_bytes(), lists.due(timer)),
-                };
-                if *before == now {
-                    continue;
-                }
-                (key, now.map(counter_row))
-            }
-            (Before::Variable(before), Some(List::Variable(now))) => {
-                if is_same(before, now) {
-                    continue;
-                }
-                (Vec::new(), Some(encoded_variable(now, *list, module, *left).map_err(too_large)?))
-            }
-            (_, Some(List::Keyed(keyed))) => {
-                let slot = keyed.find(key);
-                if is_as_it_was(keyed, slot, changes) {
-                    continue;
-                }
-                let row = slot.map(|slot| encoded_row(keyed, slot, module, *left));
-                (key.to_bytes(), row.transpose().map_err(too_large)?)
-            }
-            _ => continue,
-        };
-        let size = key.len() + row.as_ref().map_or(0, Vec::len);
-        *left = left.checked_sub(size).ok_or_else(event_too_large)?;
-        deltas.push(Delta { list: *list, key, row });
-    }
-    Ok((deltas, transient))
-}
-
-/// Whether a row that was changed is the same again.
-fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
-    changes.iter().all(|change| match (&change.before, slot) {
-        (Before::Row(Some(row)), Some(slot)) => {
-            row.iter().enumerate().all(|(field, before)| is_same(before, &keyed.value(slot, field as u16)))
-        }
-        (Before::Row(before), slot) => before.is_none() && slot.is_none(),
-        (Before::Field(field, before), Some(slot)) => is_same(before, &keyed.value(slot, *field)),
-        _ => false,
-    })
-}
-
-/// Whether two values are the same, as far as the bytes of an event reach: a value that shares its parts can be far
-/// larger than its memory.
-fn is_same(left: &Value, right: &Value) -> bool {
-    if let (Value::Word(left), Value::Word(right)) = (left, right) {
-        return left == right;
-    }
-    left.compare(right, &mut (EVENT_BYTES_MAX as u64)) == Some(Ordering::Equal)
-}
-
-fn event_too_large() -> EventError {
-    EventError::Budget { unit: "bytes of changed rows, sends and answer", limit: EVENT_BYTES_MAX as u64 }
 }
 
 fn endpoint_send(

@@ -1,5 +1,6 @@
 //! What happens to an app and what comes of it: plain data.
 
+use crate::deltas::Deltas;
 use sealing::NodeId;
 
 /// What an event may know of the world.
@@ -81,7 +82,7 @@ pub struct Applied {
     /// Of [`Event::From`]: the same answer as it goes back to the sender, self-describing, after a version byte.
     pub carried: Option<Vec<u8>>,
     /// Changed rows, in order of list and key.
-    pub deltas: Vec<Delta>,
+    pub deltas: Deltas,
     /// Sends, in the order in which they were made.
     pub sends: Vec<Send>,
     /// Sends to endpoints, in the order in which they were made.
@@ -93,17 +94,6 @@ pub struct Applied {
     pub failed: Option<String>,
     /// What was charged.
     pub operations: u64,
-}
-
-/// One changed row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delta {
-    /// The list's number in the module.
-    pub list: u32,
-    /// The row's key; empty for a state variable.
-    pub key: Vec<u8>,
-    /// The row as it is now, or none when it was removed.
-    pub row: Option<Vec<u8>>,
 }
 
 /// A message to an app of a node.

@@ -58,7 +58,8 @@ impl Key {
         bytes
     }
 
-    fn put(&self, out: &mut Vec<u8>) {
+    /// Appends it as the log has it.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Key::Word(word) => codec::put_key(&Value::Word(*word), &Type::Int, out),
             Key::Bytes(bytes) => out.extend_from_slice(bytes),

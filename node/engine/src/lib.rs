@@ -16,6 +16,7 @@ mod budget;
 mod chance;
 mod codec;
 mod cursor;
+mod deltas;
 mod event;
 mod json;
 mod keyed;
@@ -29,7 +30,8 @@ mod undo;
 pub use allowance::Allowance;
 pub use app::{App, Due, Rows, Snapshot};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
+pub use deltas::{BorrowedDelta, Delta, Deltas, Iter};
 pub use event::{
-    Applied, Context, Delta, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
+    Applied, Context, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
 };
 pub use state::{COUNTERS, TIMERS};

@@ -156,9 +156,9 @@ impl State {
         self.scratch.iter_mut().for_each(Keyed::clear);
     }
 
-    /// What the event that runs has changed, row by row in the order of lists and keys, and the state as it is.
-    pub(crate) fn changes(&mut self) -> (impl Iterator<Item = &[Change]>, Lists<'_>) {
-        (self.undo.rows(), Lists { lists: &self.lists, timers: &self.timers })
+    /// What the event that runs has changed, in the order of lists and keys, and the state as it is.
+    pub(crate) fn changes(&mut self) -> (&[Change], Lists<'_>) {
+        (self.undo.merged(), Lists { lists: &self.lists, timers: &self.timers })
     }
 
     fn log(&mut self, list: u32, key: Key, before: Before) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 use crate::budget::Fault;
 use crate::keyed::{Key, Row};
+use std::cmp::Ordering;
 use std::sync::Arc;
 use weft::Value;
 
@@ -31,6 +32,17 @@ pub(crate) enum Before {
     Variable(Value),
     /// A counter's number, or when a timer was due.
     Word(Option<i64>),
+}
+
+impl Change {
+    pub(crate) fn is_of_same_row(&self, other: &Change) -> bool {
+        self.list == other.list && self.key == other.key
+    }
+
+    /// In the order of lists and keys.
+    fn compare_rows(&self, other: &Change) -> Ordering {
+        self.list.cmp(&other.list).then_with(|| self.key.cmp(&other.key))
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -68,27 +80,26 @@ impl Undo {
         self.changes.shrink_to(UNMERGED);
     }
 
-    /// What is changed, row by row in the order of lists and keys: of each row the row that was there, or some of its
-    /// fields.
-    pub(crate) fn rows(&mut self) -> impl Iterator<Item = &[Change]> {
+    /// What is changed, in the order of lists and keys: of each row the row that was there, or some of its fields.
+    pub(crate) fn merged(&mut self) -> &[Change] {
         self.merge();
-        self.changes.chunk_by(is_of_same_row)
+        &self.changes
     }
 
     /// Leaves one change of a row or field: back to what it was at the beginning.
     fn merge(&mut self) {
-        if self.changes.len() < 2 {
+        let in_order = |left: &Change, right: &Change| left.compare_rows(right) == Ordering::Less;
+        if self.changes.array_windows().all(|[left, right]| in_order(left, right)) {
             return;
         }
         // Stable: those of a row stay in the order in which they were made.
-        self.changes.sort_by(|left, right| left.list.cmp(&right.list).then_with(|| left.key.cmp(&right.key)));
-        if !self.changes.array_windows().any(|[left, right]| is_of_same_row(left, right)) {
+        self.changes.sort_by(Change::compare_rows);
+        if !self.changes.array_windows().any(|[left, right]| left.is_of_same_row(right)) {
             return;
         }
         let mut merged: Vec<Change> = Vec::with_capacity(self.changes.len());
         for change in std::mem::take(&mut self.changes) {
-            let from =
-                merged.iter().rposition(|other| !is_of_same_row(other, &change)).map_or(0, |at| at + 1);
+            let from = merged.iter().rposition(|other| !other.is_of_same_row(&change)).map_or(0, |at| at + 1);
             match (&change.before, merged.get(from).map(|first| &first.before)) {
                 (_, None) => merged.push(change),
                 (Before::Field(field, _), Some(Before::Field(..))) => {
@@ -113,10 +124,6 @@ impl Undo {
         }
         self.changes = merged;
     }
-}
-
-fn is_of_same_row(left: &Change, right: &Change) -> bool {
-    left.list == right.list && left.key == right.key
 }
 
 #[cfg(test)]
@@ -150,7 +157,7 @@ mod tests {
                 assert!(undo.push(Change { list: 0, key: Key::Word(key), before }).is_ok());
             }
             let found: Vec<String> =
-                undo.rows().flatten().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
+                undo.merged().iter().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
             let expected: Vec<String> =
                 merged.iter().map(|(key, before)| format!("{:?}", (Key::Word(*key), before))).collect();
             assert_eq!(found, expected);
@@ -165,6 +172,6 @@ mod tests {
             assert!(undo.push(Change { list: 0, key: Key::Word(at % 100), before }).is_ok());
             assert!(undo.changes.len() <= UNMERGED + 1);
         }
-        assert_eq!(undo.rows().count(), 100);
+        assert_eq!(undo.merged().len(), 100);
     }
 }

@@ -44,8 +44,8 @@ impl Hash {
         self.take(applied.carried.as_deref().unwrap_or_default());
         for delta in &applied.deltas {
             self.take(&delta.list.to_be_bytes());
-            self.take(&delta.key);
-            self.take(delta.row.as_deref().unwrap_or(b"removed"));
+            self.take(delta.key);
+            self.take(delta.row.unwrap_or(b"removed"));
         }
         for send in &applied.sends {
             for part in [send.output.as_bytes(), &send.arguments, &send.to.0, send.app.as_bytes()] {

@@ -328,7 +328,7 @@ impl Pair<'_> {
 fn agree_on(applied: &engine::Applied, done: &Done) -> Agreed {
     differ("answers", &applied.answer, &done.answer)?;
     differ("answers that go back", &applied.carried, &done.carried)?;
-    differ("deltas", &without_counters(applied.deltas.clone()), &done.deltas)?;
+    differ("deltas", &without_counters(applied.deltas.to_vec()), &done.deltas)?;
     differ("failures", &applied.failed, &done.failed)?;
     let (to_apps, to_endpoints): (Vec<_>, Vec<_>) = done.sends.iter().partition(|sent| sent.app.is_some());
     let sent: Vec<(String, Vec<u8>, Value, Option<String>)> = to_apps

@@ -1,9 +1,11 @@
 //! The state of an app at one moment: its views, and its rows as a log or a checkpoint keeps them.
 
-use super::{counter_row, encoded_row, encoded_variable, find};
+use super::changed::{counter_row, encoded_row, encoded_variable};
+use super::find;
 use crate::allowance::Allowance;
 use crate::budget::{Budget, Fault};
-use crate::event::{Context, Delta, ViewError};
+use crate::deltas::Delta;
+use crate::event::{Context, ViewError};
 use crate::json::{self, Unread};
 use crate::keyed::Range;
 use crate::machine::Machine;
@@ -154,7 +156,7 @@ impl Rows {
     fn row(&self, list: u32, walk: &Walk) -> Option<Delta> {
         let List::Keyed(keyed) = &self.lists[list as usize] else { return None };
         let key = walk.key()?;
-        let row = encoded_row(keyed, walk.slot()?, &self.module, usize::MAX).ok();
+        let row = encoded_row(keyed, walk.slot()?, &self.module);
         Some(Delta { list, key: key.to_bytes(), row })
     }
 }
@@ -176,7 +178,7 @@ impl Iterator for Rows {
             match &self.lists[list as usize] {
                 List::Keyed(keyed) => self.walk = Some((list, keyed.walk(&Range::ALL, false))),
                 List::Variable(value) => {
-                    let row = encoded_variable(value, list, &self.module, usize::MAX).ok();
+                    let row = encoded_variable(value, list, &self.module);
                     return Some(Delta { list, key: Vec::new(), row });
                 }
             }

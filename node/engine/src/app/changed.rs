@@ -1,0 +1,172 @@
+//! What an event changed, row by row as the log gets it.
+
+use crate::budget::EVENT_BYTES_MAX;
+use crate::codec::{self, Unwritable};
+use crate::deltas::Deltas;
+use crate::event::EventError;
+use crate::keyed::Key;
+use crate::state::{COUNTERS, List, Lists, State};
+use crate::table::{Keyed, Slot};
+use crate::undo::{Before, Change};
+use std::cmp::Ordering;
+use weft::Value;
+use weft::module::{ListKind, Module};
+
+/// What an event changed that is not what it was, its bytes taken from `left`; and whether it changed what is transient.
+pub(super) fn deltas(
+    state: &mut State,
+    module: &Module,
+    left: &mut usize,
+) -> Result<(Deltas, bool), EventError> {
+    let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
+    let (mut deltas, mut transient) = (Deltas::default(), false);
+    let (changes, lists) = state.changes();
+    deltas.reserve(changes.len());
+    for changes in changes.chunk_by(Change::is_of_same_row) {
+        let [Change { list, key, before }, ..] = changes else { continue };
+        let is_of_transient = match (*list, key) {
+            (COUNTERS, Key::Word(counted)) => u32::try_from(*counted).is_ok_and(is_transient),
+            (list, _) => is_transient(list),
+        };
+        if is_of_transient {
+            transient |= *list != COUNTERS;
+            continue;
+        }
+        let bytes = match (before, lists.get(*list)) {
+            (_, Some(List::Keyed(keyed))) => push_row(&mut deltas, keyed, changes, module, *left),
+            (Before::Variable(before), Some(List::Variable(now))) if !is_same(before, now) => {
+                deltas.push(*list, |_| {}, |out| put_variable(now, *list, module, *left, out).map(|()| true))
+            }
+            (Before::Word(before), _) => Ok(push_word(&mut deltas, (*list, key), *before, lists)),
+            _ => continue,
+        };
+        let bytes = bytes.map_err(|Unwritable| event_too_large())?;
+        *left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
+    }
+    Ok((deltas, transient))
+}
+
+/// Appends a row of a list if it is not what it was before all of its changes; the bytes that it has, of key and row.
+fn push_row(
+    deltas: &mut Deltas,
+    keyed: &Keyed,
+    changes: &[Change],
+    module: &Module,
+    limit: usize,
+) -> Result<usize, Unwritable> {
+    let [Change { list, key, .. }, ..] = changes else { return Ok(0) };
+    let slot = keyed.find(key);
+    if is_as_it_was(keyed, slot, changes) {
+        return Ok(0);
+    }
+    deltas.push(
+        *list,
+        |out| key.put(out),
+        |out| match slot {
+            Some(slot) => put_row(keyed, slot, module, limit, out).map(|()| true),
+            None => Ok(false),
+        },
+    )
+}
+
+/// Appends a counter, or when a timer is due, if it is not what it was; the bytes that it has.
+fn push_word(deltas: &mut Deltas, (list, key): (u32, &Key), before: Option<i64>, lists: Lists<'_>) -> usize {
+    let counted = match (list, key) {
+        (COUNTERS, Key::Word(counted)) => Some(*counted as u32),
+        _ => None,
+    };
+    let now = match counted {
+        Some(counted) => lists.keyed(counted).map(|keyed| keyed.counter),
+        None => lists.due(key),
+    };
+    if before == now {
+        return 0;
+    }
+    let put_key = |out: &mut Vec<u8>| match counted {
+        Some(counted) => out.extend_from_slice(&counted.to_be_bytes()),
+        None => key.put(out),
+    };
+    let put_row = |out: &mut Vec<u8>| {
+        now.into_iter().for_each(|now| codec::put_word(now, out));
+        Ok::<bool, std::convert::Infallible>(now.is_some())
+    };
+    deltas.push(list, put_key, put_row).unwrap_or_else(|never| match never {})
+}
+
+pub(super) fn counter_row(counter: i64) -> Vec<u8> {
+    let mut row = Vec::new();
+    codec::put_word(counter, &mut row);
+    row
+}
+
+/// A row as bytes.
+pub(super) fn encoded_row(keyed: &Keyed, slot: Slot, module: &Module) -> Option<Vec<u8>> {
+    let mut row = Vec::new();
+    put_row(keyed, slot, module, usize::MAX, &mut row).ok().map(|()| row)
+}
+
+/// A variable's value as bytes.
+pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Option<Vec<u8>> {
+    let mut row = Vec::new();
+    put_variable(value, list, module, usize::MAX, &mut row).ok().map(|()| row)
+}
+
+/// Appends a row of at most `limit` bytes.
+fn put_row(
+    keyed: &Keyed,
+    slot: Slot,
+    module: &Module,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    let limit = out.len().saturating_add(limit);
+    for (field, kind) in keyed.layout().kinds.iter().enumerate() {
+        match keyed.plain_word(slot, field as u16) {
+            Some(word) => codec::put_word(word, out),
+            None => codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, out)?,
+        }
+    }
+    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
+}
+
+/// Appends a variable's value of at most `limit` bytes.
+fn put_variable(
+    value: &Value,
+    list: u32,
+    module: &Module,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    let ListKind::Variable { kind, .. } = &module.lists[list as usize].kind else { return Err(Unwritable) };
+    codec::put_value(value, kind, module, out.len().saturating_add(limit), out)
+}
+
+/// Whether a row that was changed is the same again.
+fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
+    changes.iter().all(|change| match (&change.before, slot) {
+        (Before::Row(Some(row)), Some(slot)) => {
+            row.iter().enumerate().all(|(field, before)| has(keyed, slot, field as u16, before))
+        }
+        (Before::Row(before), slot) => before.is_none() && slot.is_none(),
+        (Before::Field(field, before), Some(slot)) => has(keyed, slot, *field, before),
+        _ => false,
+    })
+}
+
+/// Whether a field of a row has this value.
+fn has(keyed: &Keyed, slot: Slot, field: u16, before: &Value) -> bool {
+    match (before, keyed.plain_word(slot, field)) {
+        (Value::Word(before), Some(word)) => *before == word,
+        _ => is_same(before, &keyed.value(slot, field)),
+    }
+}
+
+/// Whether two values are the same, as far as the bytes of an event reach: a value that shares its parts can be far
+/// larger than its memory.
+fn is_same(left: &Value, right: &Value) -> bool {
+    left.compare(right, &mut (EVENT_BYTES_MAX as u64)) == Some(Ordering::Equal)
+}
+
+pub(super) fn event_too_large() -> EventError {
+    EventError::Budget { unit: "bytes of changed rows, sends and answer", limit: EVENT_BYTES_MAX as u64 }
+}
