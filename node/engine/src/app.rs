@@ -26,7 +26,6 @@ use weft::{Value, module};
 #[derive(Debug, Clone)]
 pub struct App {
     module: Arc<Module>,
-    me: Arc<[u8; 32]>,
     state: State,
     /// Where its code runs.
     room: Room,
@@ -34,10 +33,10 @@ pub struct App {
     ticks: Vec<Option<i64>>,
 }
 
-/// Code to run for an event: the function, its arguments, what it answers, and what reading the arguments left.
+/// Code to run for an event, whose arguments are in the room: the function, what it answers, and what reading the
+/// arguments left.
 struct Work<'m> {
     function: u32,
-    arguments: Vec<Value>,
     answer: Option<&'m Type>,
     /// Whether the answer goes back to another node.
     goes_back: bool,
@@ -47,9 +46,9 @@ struct Work<'m> {
 impl App {
     /// An app whose lists are empty and whose state variables have their initial values.
     pub fn new(module: Arc<Module>, me: NodeId) -> App {
-        let state = State::new(&module);
+        let state = State::new(&module, Arc::new(me.0));
         let ticks = vec![None; module.everies.len()];
-        App { module, me: Arc::new(me.0), state, room: Room::default(), ticks }
+        App { module, state, room: Room::default(), ticks }
     }
 
     /// Gives a setting its value, a JSON text.
@@ -123,7 +122,7 @@ impl App {
 
     /// The state as it is now.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { module: Arc::clone(&self.module), me: Arc::clone(&self.me), state: self.state.clone() }
+        Snapshot { module: Arc::clone(&self.module), state: self.state.clone() }
     }
 
     /// Takes one delta from the log.
@@ -207,89 +206,112 @@ impl App {
         if let Event::Due = event {
             return self.due(context);
         }
-        let module = Arc::clone(&self.module);
-        let Some(work) = self.work(event, &module)? else { return Ok(Applied::default()) };
-        self.run(work, &module, context)
-    }
-
-    /// Runs code and says what that comes to. What was changed before it runs is part of the event.
-    fn run(&mut self, work: Work<'_>, module: &Module, context: &Context) -> Result<Applied, EventError> {
-        let machine = Machine::new(module, &mut self.state, &self.me, context);
-        let mut machine = machine.within(std::mem::take(&mut self.room));
-        let outcome = applied(&mut machine, work, context);
-        self.room = machine.leave_room();
-        match outcome {
-            Ok(_) => self.state.commit(),
-            Err(_) => self.state.roll_back(),
-        }
-        outcome
-    }
-
-    /// What an event asks for; nothing if it is a word of the fabric that the app does not listen to.
-    fn work<'m>(&self, event: Event<'_>, module: &'m Module) -> Result<Option<Work<'m>>, EventError> {
-        let mut budget = Budget::new();
-        match event {
-            Event::Input { name, arguments, by } => {
-                let door = find(&module.inputs, name).ok_or_else(|| no_input(module, name))?;
-                let read = json::read_fields(arguments, &door.fields, module, &mut budget);
-                let mut arguments = read.map_err(event_error)?;
-                if door.takes_caller {
-                    arguments.push(Value::Text(by.into()));
-                }
-                let answer = door.answer.as_ref();
-                Ok(Some(Work { function: door.function, arguments, answer, goes_back: false, budget }))
+        let App { module, state, room, .. } = self;
+        match work(event, module, room) {
+            Ok(Some(work)) => run(work, module, (state, room), context),
+            Ok(None) => Ok(Applied::default()),
+            Err(wrong) => {
+                room.clear();
+                Err(wrong)
             }
-            Event::From { name, arguments, peer, app } => {
-                let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
-                let door = find(&module.from_inputs, name).filter(is_of);
-                let door = door.ok_or_else(|| no_input(module, name))?;
-                let decoded = arguments::decode(arguments, (&door.fields, &door.former), module, &mut budget);
-                let mut arguments = decoded.map_err(event_error)?;
-                arguments.push(node(peer));
-                let answer = door.answer.as_ref();
-                Ok(Some(Work { function: door.function, arguments, answer, goes_back: true, budget }))
-            }
-            Event::Delivered { output, arguments, peer, answer } => {
-                let Some(word) = heard(&module.delivered, output, false, module) else { return Ok(None) };
-                let mut work = Self::word(word, arguments, node(peer), module)?;
-                if let Some(kind) = &word.answer {
-                    let read = |bytes| arguments::decode_answer(bytes, kind, module, &mut work.budget);
-                    let answer = answer.map_or(Ok(Value::None), read).map_err(refusal)?;
-                    work.arguments.push(answer);
-                }
-                Ok(Some(work))
-            }
-            Event::Refused { output, arguments, peer, reason } => {
-                let Some(word) = heard(&module.refused, output, false, module) else { return Ok(None) };
-                let mut work = Self::word(word, arguments, node(peer), module)?;
-                work.arguments.push(Value::Text(reason.into()));
-                Ok(Some(work))
-            }
-            Event::Answered { output, arguments, to, refusal } => {
-                let words = if refusal.is_some() { &module.refused } else { &module.delivered };
-                let Some(word) = heard(words, output, true, module) else { return Ok(None) };
-                let mut work = Self::word(word, arguments, Value::Text(to.into()), module)?;
-                work.arguments.extend(refusal.map(|reason| Value::Text(reason.into())));
-                Ok(Some(work))
-            }
-            Event::Due => Ok(None),
         }
     }
+}
 
-    /// The fabric's word on a send, with what was sent and to whom.
-    fn word<'m>(
-        word: &module::Word,
-        arguments: &[u8],
-        to: Value,
-        module: &'m Module,
-    ) -> Result<Work<'m>, EventError> {
-        let mut budget = Budget::new();
-        let output = &module.outputs[word.output as usize];
-        let decoded = arguments::decode(arguments, (&output.fields, &output.former), module, &mut budget);
-        let mut arguments = decoded.map_err(event_error)?;
-        arguments.push(to);
-        Ok(Work { function: word.function, arguments, answer: None, goes_back: false, budget })
+/// Runs code and says what that comes to. What was changed before it runs is part of the event.
+fn run(
+    work: Work<'_>,
+    module: &Module,
+    (state, room): (&mut State, &mut Room),
+    context: &Context,
+) -> Result<Applied, EventError> {
+    let mut machine = Machine::new(module, state, context).within(std::mem::take(room));
+    let outcome = applied(&mut machine, work, context);
+    *room = machine.leave_room();
+    match outcome {
+        Ok(_) => state.commit(),
+        Err(_) => state.roll_back(),
     }
+    outcome
+}
+
+/// What an event asks for, its arguments put into the room; nothing if it is a word of the fabric that the app does not
+/// listen to.
+fn work<'m>(event: Event<'_>, module: &'m Module, room: &mut Room) -> Result<Option<Work<'m>>, EventError> {
+    let mut budget = Budget::new();
+    match event {
+        Event::Input { name, arguments, by } => {
+            let door = find(&module.inputs, name).ok_or_else(|| no_input(module, name))?;
+            let count = door.fields.len();
+            let places = room.arguments(count + usize::from(door.takes_caller));
+            json::read_arguments(arguments, &door.fields, module, &mut budget, places)
+                .map_err(event_error)?;
+            if let Some(place) = places.get_mut(count) {
+                *place = Value::Text(by.into());
+            }
+            let answer = door.answer.as_ref();
+            Ok(Some(Work { function: door.function, answer, goes_back: false, budget }))
+        }
+        Event::From { name, arguments, peer, app } => {
+            let is_of = |door: &&Door| door.of.as_ref().unwrap_or(&module.name) == app;
+            let door = find(&module.from_inputs, name).filter(is_of);
+            let door = door.ok_or_else(|| no_input(module, name))?;
+            let decoded = arguments::decode(arguments, (&door.fields, &door.former), module, &mut budget);
+            let mut arguments = decoded.map_err(event_error)?;
+            arguments.push(node(peer));
+            room.place(arguments);
+            let answer = door.answer.as_ref();
+            Ok(Some(Work { function: door.function, answer, goes_back: true, budget }))
+        }
+        Event::Delivered { output, arguments, peer, answer } => {
+            let Some(word) = heard(&module.delivered, output, false, module) else { return Ok(None) };
+            let mut arguments = sent(word, arguments, node(peer), module, &mut budget)?;
+            if let Some(kind) = &word.answer {
+                let read = |bytes| arguments::decode_answer(bytes, kind, module, &mut budget);
+                arguments.push(answer.map_or(Ok(Value::None), read).map_err(refusal)?);
+            }
+            room.place(arguments);
+            Ok(Some(Work::on_word(word, budget)))
+        }
+        Event::Refused { output, arguments, peer, reason } => {
+            let Some(word) = heard(&module.refused, output, false, module) else { return Ok(None) };
+            let mut arguments = sent(word, arguments, node(peer), module, &mut budget)?;
+            arguments.push(Value::Text(reason.into()));
+            room.place(arguments);
+            Ok(Some(Work::on_word(word, budget)))
+        }
+        Event::Answered { output, arguments, to, refusal } => {
+            let words = if refusal.is_some() { &module.refused } else { &module.delivered };
+            let Some(word) = heard(words, output, true, module) else { return Ok(None) };
+            let mut arguments = sent(word, arguments, Value::Text(to.into()), module, &mut budget)?;
+            arguments.extend(refusal.map(|reason| Value::Text(reason.into())));
+            room.place(arguments);
+            Ok(Some(Work::on_word(word, budget)))
+        }
+        Event::Due => Ok(None),
+    }
+}
+
+impl<'m> Work<'m> {
+    /// The handler of the fabric's word on a send.
+    fn on_word(word: &module::Word, budget: Budget) -> Work<'m> {
+        Work { function: word.function, answer: None, goes_back: false, budget }
+    }
+}
+
+/// What was sent, and to whom.
+fn sent(
+    word: &module::Word,
+    arguments: &[u8],
+    to: Value,
+    module: &Module,
+    budget: &mut Budget,
+) -> Result<Vec<Value>, EventError> {
+    let output = &module.outputs[word.output as usize];
+    let decoded = arguments::decode(arguments, (&output.fields, &output.former), module, budget);
+    let mut arguments = decoded.map_err(event_error)?;
+    arguments.push(to);
+    Ok(arguments)
 }
 
 fn find<'d>(doors: &'d [Door], name: &str) -> Option<&'d Door> {
@@ -341,7 +363,7 @@ fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static 
 fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Result<Applied, EventError> {
     let module = machine.module;
     machine.budget = work.budget;
-    let value = machine.run(work.function, work.arguments).map_err(refusal)?;
+    let value = machine.run(work.function).map_err(refusal)?;
     let stored = machine.sends.iter().filter(|sent| !module.outputs[sent.output as usize].transient);
     if stored.count() > context.room {
         return Err(EventError::NoRoom { room: context.room });

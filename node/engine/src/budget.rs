@@ -98,6 +98,14 @@ impl Budget {
         }
     }
 
+    /// Charges operations and bytes, if both are left.
+    pub(crate) fn charge(&mut self, operations: u64, bytes: u64) -> Option<()> {
+        let operations = self.operations.checked_sub(operations)?;
+        self.bytes = self.bytes.checked_sub(bytes)?;
+        self.operations = operations;
+        Some(())
+    }
+
     /// Charges one operation.
     #[inline(always)]
     pub(crate) fn one(&mut self) -> Result<(), Fault> {

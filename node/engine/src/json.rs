@@ -2,8 +2,11 @@
 
 mod expected;
 mod read;
+mod straight;
 mod write;
 
 pub(crate) use expected::expected;
-pub(crate) use read::{Misshapen, Read, Unread, filled, read_fields, read_parameter, read_value};
+pub(crate) use read::{
+    Misshapen, Read, Unread, filled, read_arguments, read_fields, read_parameter, read_value,
+};
 pub(crate) use write::{write_fields, write_value, write_within};

@@ -35,7 +35,6 @@ pub(crate) struct Machine<'m> {
     pub(crate) state: &'m mut State,
     pub(crate) budget: Budget,
     pub(crate) sends: Vec<Sent>,
-    pub(crate) me: Arc<[u8; 32]>,
     pub(crate) now: i64,
     chance: Chance,
     /// Of the running function and its callers.
@@ -48,12 +47,46 @@ pub(crate) struct Machine<'m> {
 /// Registers that are kept from one event to the next, and as many cursors: of most functions all.
 const KEPT_MAX: usize = 1 << 10;
 
-/// What a machine ran in, empty: the next one need not make it again.
+/// What a machine ran in, empty but for the arguments of what runs next: it need not be made again.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
+    /// Those that are not arguments are none.
     registers: Vec<Value>,
     cursors: Vec<Cursor>,
     callers: Vec<Frame>,
+}
+
+impl Room {
+    /// The registers where a function finds its arguments, so many.
+    pub(crate) fn arguments(&mut self, count: usize) -> &mut [Value] {
+        if self.registers.len() < count {
+            self.registers.resize_with(count, Value::default);
+        }
+        &mut self.registers[..count]
+    }
+
+    /// Puts arguments where a function finds them.
+    pub(crate) fn place(&mut self, arguments: Vec<Value>) {
+        for (register, argument) in self.arguments(arguments.len()).iter_mut().zip(arguments) {
+            *register = argument;
+        }
+    }
+
+    /// Forgets arguments.
+    pub(crate) fn clear(&mut self) {
+        make_none(&mut self.registers);
+    }
+}
+
+/// Of most registers nothing is to be dropped, and this sees it.
+fn make_none(registers: &mut [Value]) {
+    for register in registers {
+        match register {
+            Value::None => {}
+            Value::Word(_) | Value::Real(_) => std::mem::forget(std::mem::take(register)),
+            other => *other = Value::None,
+        }
+    }
 }
 
 impl Clone for Room {
@@ -84,8 +117,9 @@ struct Frame {
     function: u32,
     /// Its next operation.
     at: usize,
-    /// Where its registers begin.
+    /// Where its registers begin, and where they end.
     base: usize,
+    end: usize,
     /// Where its cursors begin.
     first_cursor: usize,
     /// Where its caller wants the result.
@@ -93,18 +127,12 @@ struct Frame {
 }
 
 impl<'m> Machine<'m> {
-    pub(crate) fn new(
-        module: &'m Module,
-        state: &'m mut State,
-        me: &Arc<[u8; 32]>,
-        world: &Context,
-    ) -> Machine<'m> {
+    pub(crate) fn new(module: &'m Module, state: &'m mut State, world: &Context) -> Machine<'m> {
         Machine {
             module,
             state,
             budget: Budget::new(),
             sends: Vec::new(),
-            me: Arc::clone(me),
             now: world.now,
             chance: Chance::new(world.entropy),
             registers: Vec::new(),
@@ -121,8 +149,9 @@ impl<'m> Machine<'m> {
 
     /// Leaves its room to the next one.
     pub(crate) fn leave_room(self) -> Room {
-        let Machine { mut registers, mut cursors, mut callers, .. } = self;
-        registers.clear();
+        let Machine { mut registers, mut cursors, mut callers, running, .. } = self;
+        make_none(&mut registers[..running.end]);
+        registers.truncate(KEPT_MAX);
         registers.shrink_to(KEPT_MAX);
         cursors.clear();
         cursors.shrink_to(KEPT_MAX);
@@ -130,13 +159,9 @@ impl<'m> Machine<'m> {
         Room { registers, cursors, callers }
     }
 
-    /// Runs a function to its end and returns what it gives.
-    pub(crate) fn run(
-        &mut self,
-        function: u32,
-        arguments: impl IntoIterator<Item = Value>,
-    ) -> Result<Value, Fault> {
-        self.begin(function, arguments)?;
+    /// Runs a function, whose arguments are in its room, to its end and returns what it gives.
+    pub(crate) fn run(&mut self, function: u32) -> Result<Value, Fault> {
+        self.enter(function, 0)?;
         match self.resume()? {
             Stopped::Ended(value) => Ok(value),
             Stopped::Asks(_) => Err(Fault::unproven("an app")),
@@ -144,16 +169,8 @@ impl<'m> Machine<'m> {
     }
 
     /// Enters a function; [`Machine::resume`] runs it.
-    pub(crate) fn begin(
-        &mut self,
-        function: u32,
-        arguments: impl IntoIterator<Item = Value>,
-    ) -> Result<(), Fault> {
-        self.enter(function, 0)?;
-        for (register, argument) in self.registers.iter_mut().zip(arguments) {
-            *register = argument;
-        }
-        Ok(())
+    pub(crate) fn begin(&mut self, function: u32) -> Result<(), Fault> {
+        self.enter(function, 0)
     }
 
     /// Runs until the end, or until a test asks something.
@@ -266,10 +283,15 @@ impl<'m> Machine<'m> {
     fn enter(&mut self, function: u32, out: Register) -> Result<(), Fault> {
         let code = &self.module.functions[function as usize];
         self.budget.operations(u64::from(code.registers) / 8)?;
-        let (base, first_cursor) = (self.registers.len(), self.cursors.len());
-        self.registers.resize(base + code.registers as usize, Value::None);
-        self.cursors.resize_with(first_cursor + code.cursors as usize, Cursor::default);
-        self.running = Frame { function, at: 0, base, first_cursor, out };
+        let (base, first_cursor) = (self.running.end, self.cursors.len());
+        let end = base + code.registers as usize;
+        if self.registers.len() < end {
+            self.registers.resize_with(end, Value::default);
+        }
+        if code.cursors > 0 {
+            self.cursors.resize_with(first_cursor + code.cursors as usize, Cursor::default);
+        }
+        self.running = Frame { function, at: 0, base, end, first_cursor, out };
         Ok(())
     }
 
@@ -286,11 +308,13 @@ impl<'m> Machine<'m> {
 
     /// Ends the innermost function; the result if it was the outermost.
     fn leave(&mut self, value: Value) -> Option<Value> {
-        let Frame { base, first_cursor, out, .. } = self.running;
-        self.registers.truncate(base);
+        let Frame { base, end, first_cursor, out, .. } = self.running;
+        make_none(&mut self.registers[base..end]);
         self.cursors.truncate(first_cursor);
-        let Some(caller) = self.callers.pop() else { return Some(value) };
-        self.running = caller;
+        self.running = self.callers.pop().unwrap_or_default();
+        if self.running.end == 0 {
+            return Some(value);
+        }
         self.set(out, value);
         None
     }
@@ -372,7 +396,7 @@ impl<'m> Machine<'m> {
                 self.set(out, value);
             }
             Operation::Me { out } => {
-                let me = Value::Node(Arc::clone(&self.me));
+                let me = Value::Node(Arc::clone(&self.state.me));
                 self.set(out, me);
             }
             Operation::Open { cursor, over } => self.open(cursor, over)?,

@@ -23,6 +23,8 @@ pub(crate) type TimerKey = Arc<[u8]>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct State {
+    /// The node whose it is.
+    pub(crate) me: Arc<[u8; 32]>,
     pub(crate) lists: Vec<List>,
     pub(crate) timers: Timers,
     /// In the order of the module.
@@ -94,7 +96,7 @@ pub(crate) enum List {
 }
 
 impl State {
-    pub(crate) fn new(module: &Module) -> State {
+    pub(crate) fn new(module: &Module, me: Arc<[u8; 32]>) -> State {
         let lists = module
             .lists
             .iter()
@@ -107,7 +109,7 @@ impl State {
             module.scratch.iter().map(|list| Keyed::new(Arc::new(Layout::of(list, module)))).collect();
         let settings = module.settings.iter().map(|setting| setting.default.clone().unwrap_or_default());
         let settings = Arc::new(settings.collect());
-        State { lists, timers: Timers::default(), settings, scratch, undo: Undo::default() }
+        State { me, lists, timers: Timers::default(), settings, scratch, undo: Undo::default() }
     }
 
     /// Ends an event: what it changed stays.

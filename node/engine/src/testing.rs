@@ -189,8 +189,8 @@ impl<'m> World<'m> {
         let own = &self.nodes[0];
         let context = Context { now: self.now, entropy: [0; 32], room: 0 };
         let mut state = own.app.state().clone();
-        let mut machine = Machine::new(&module, &mut state, &Arc::new(own.id.0), &context);
-        machine.begin(test.function, Vec::new())?;
+        let mut machine = Machine::new(&module, &mut state, &context);
+        machine.begin(test.function)?;
         loop {
             match machine.resume()? {
                 Stopped::Ended(_) => return Ok(()),
@@ -265,7 +265,6 @@ impl<'m> World<'m> {
         let node = &self.nodes[visited];
         let before = std::mem::replace(machine.state, node.app.state().clone());
         machine.state.keep_local_lists_of(before);
-        machine.me = Arc::new(node.id.0);
         machine.now = self.now;
         Ok(())
     }

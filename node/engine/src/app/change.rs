@@ -35,7 +35,7 @@ impl App {
     fn changed(&self, change: &Change, module: Arc<Module>, is_wanted: &dyn Fn() -> bool) -> (App, Findings) {
         let conversion = change.conversion();
         let mut findings = Findings { tally: conversion.tally(), ..Findings::default() };
-        let mut state = State::new(&module);
+        let mut state = State::new(&module, Arc::clone(&self.state.me));
         for (number, rows) in change.before.lists.iter().map(|list| list.number).zip(&self.state.lists) {
             let rows = match rows {
                 List::Keyed(keyed) => keyed.len() as u64,
@@ -68,12 +68,13 @@ impl App {
         state.timers = changed_timers(&self.state.timers, &module, &mut findings);
         state.settings = self.changed_settings(&module, &state);
         let ticks = vec![None; module.everies.len()];
-        (App { module, me: Arc::clone(&self.me), state, room: Room::default(), ticks }, findings)
+        (App { module, state, room: Room::default(), ticks }, findings)
     }
 
     /// The same app on another node.
-    pub fn of(self, me: NodeId) -> App {
-        App { me: Arc::new(me.0), ..self }
+    pub fn of(mut self, me: NodeId) -> App {
+        self.state.me = Arc::new(me.0);
+        self
     }
 
     /// The bytes of a variable's row, by its place in the module; none if it is no variable or has more than so many.
@@ -114,8 +115,8 @@ impl Snapshot {
         is_wanted: &dyn Fn() -> bool,
     ) -> Option<(Snapshot, Findings)> {
         let ticks = Vec::new();
-        let (before, me) = (Arc::clone(&self.module), Arc::clone(&self.me));
-        let app = App { module: before, me, state: self.state.clone(), room: Room::default(), ticks };
+        let before = Arc::clone(&self.module);
+        let app = App { module: before, state: self.state.clone(), room: Room::default(), ticks };
         // What was given up stays so.
         let is_given_up = Cell::new(false);
         let goes_on = || {

@@ -8,7 +8,7 @@ use crate::deltas::Delta;
 use crate::event::{Context, ViewError};
 use crate::json::{self, Unread};
 use crate::keyed::Range;
-use crate::machine::Machine;
+use crate::machine::{Machine, Room};
 use crate::state::{COUNTERS, List, State, TIMERS, TimerKey};
 use crate::table::Walk;
 use std::sync::Arc;
@@ -19,7 +19,6 @@ use weft::module::{Door, Module, Type};
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(super) module: Arc<Module>,
-    pub(super) me: Arc<[u8; 32]>,
     pub(super) state: State,
 }
 
@@ -84,9 +83,11 @@ impl Snapshot {
             arguments.push(Value::Text(by.into()));
         }
         let (mut state, context) = (self.state.clone(), Context { now, entropy: [0; 32], room: 0 });
-        let mut machine = Machine::new(module, &mut state, &self.me, &context);
+        let mut room = Room::default();
+        room.place(arguments);
+        let mut machine = Machine::new(module, &mut state, &context).within(room);
         std::mem::swap(&mut machine.budget, budget);
-        let value = machine.run(door.function, arguments);
+        let value = machine.run(door.function);
         std::mem::swap(&mut machine.budget, budget);
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
         let text = json::write_within(&value.map_err(view_refusal)?, kind, module, budget, bytes_max);

@@ -3,7 +3,7 @@
 //! Timers are rows. When an `every` fires next is not: whoever runs the app keeps it with whatever else changes
 //! ([`App::ticks`]), so that a tick that changes nothing writes nothing.
 
-use super::{App, Work, deltas, event_error, refusal};
+use super::{App, Work, deltas, event_error, refusal, run};
 use crate::arguments;
 use crate::budget::{Budget, EVENT_BYTES_MAX};
 use crate::codec::Reader;
@@ -110,13 +110,14 @@ impl App {
         let work = timer.ok_or_else(gone).and_then(|timer| {
             let decoded = arguments::decode(arguments, (&timer.fields, &timer.former), module, &mut budget);
             let arguments = decoded.map_err(event_error)?;
-            Ok(Work { function: timer.function, arguments, answer: None, goes_back: false, budget })
+            Ok((Work { function: timer.function, answer: None, goes_back: false, budget }, arguments))
         });
         // Not pending any more before its handler runs: it may start itself again.
         let ends = |app: &mut App| app.state.set_timer(key, None).map_err(refusal);
-        let outcome = work.and_then(|work| {
+        let outcome = work.and_then(|(work, arguments)| {
             ends(self)?;
-            self.run(work, module, context)
+            self.room.place(arguments);
+            run(work, module, (&mut self.state, &mut self.room), context)
         });
         match outcome {
             // There will be room: it stays pending until then.
@@ -138,9 +139,9 @@ impl App {
             return Ok(Applied::default());
         };
         let every = module.everies[at];
-        let (arguments, budget) = (Vec::new(), Budget::new());
-        let work = Work { function: every.function, arguments, answer: None, goes_back: false, budget };
-        let outcome = self.run(work, module, context);
+        let budget = Budget::new();
+        let work = Work { function: every.function, answer: None, goes_back: false, budget };
+        let outcome = run(work, module, (&mut self.state, &mut self.room), context);
         if let Err(EventError::NoRoom { .. }) = outcome {
             return outcome;
         }

@@ -4,6 +4,7 @@
 //! wanted: an unknown, missing or repeated field, a wrong type or a number too large says where and what was expected.
 
 use super::expected::{expected, listed, object_of};
+use super::straight;
 use crate::budget::{Budget, Fault, VALUE_BYTES};
 use data_encoding::BASE64;
 use sealing::{NodeId, NodeIdError};
@@ -100,6 +101,21 @@ pub(crate) fn read_fields(
     let values = reader.fields(fields)?;
     reader.end()?;
     Ok(values)
+}
+
+/// As [`read_fields`], into as many places, which are none.
+pub(crate) fn read_arguments(
+    text: &[u8],
+    fields: &[Field],
+    module: &Module,
+    budget: &mut Budget,
+    places: &mut [Value],
+) -> Read<()> {
+    if straight::read(text, fields, budget, places).is_none() {
+        let values = read_fields(text, fields, module, budget)?;
+        places.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+    }
+    Ok(())
 }
 
 /// Reads a whole value; what is made is charged.
@@ -273,7 +289,7 @@ impl<'t, 'b> Reader<'t, 'b> {
     }
 
     fn number(&mut self, kind: &Type) -> Read<Value> {
-        if let Some((word, length)) = short_number(&self.text.as_bytes()[self.at..]) {
+        if let Some((word, length)) = straight::short_number(&self.text.as_bytes()[self.at..]) {
             self.at += length;
             return Ok(Value::Word(word));
         }
@@ -367,28 +383,6 @@ impl<'t, 'b> Reader<'t, 'b> {
         self.at += 4;
         u32::from_str_radix(digits, 16).ok()
     }
-}
-
-/// Digits that fit an i64 whatever they are.
-const SHORT_DIGITS: usize = 18;
-
-/// The whole number that stands first, and its length, if it is short, regular, and followed by what ends a value;
-/// all others are read, and found fault with, at leisure.
-fn short_number(text: &[u8]) -> Option<(i64, usize)> {
-    let sign = usize::from(text.first() == Some(&b'-'));
-    let digits = &text[sign..];
-    let mut word = 0;
-    let mut length = 0;
-    while let Some(digit @ b'0'..=b'9') = digits.get(length) {
-        if length == SHORT_DIGITS {
-            return None;
-        }
-        word = word * 10 + i64::from(digit - b'0');
-        length += 1;
-    }
-    let regular = length == 1 || length > 1 && digits[0] != b'0';
-    let ended = matches!(digits.get(length), None | Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
-    (regular && ended).then_some((if sign == 1 { -word } else { word }, sign + length))
 }
 
 /// Whether a text is a JSON number: `-`, digits without a leading zero, a fraction, an exponent.
