@@ -78,3 +78,70 @@ pub(super) fn short_number(text: &[u8]) -> Option<(i64, usize)> {
     let ended = matches!(digits.get(length), None | Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
     (regular && ended).then_some((if sign == 1 { -word } else { word }, sign + length))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{read_arguments, read_fields};
+    use weft::module::Module;
+
+    /// Reads a text both ways; whether the short one took it.
+    fn check(module: &Module, text: &str) -> bool {
+        let fields = &module.inputs[0].fields;
+        let (mut long, mut short) = (Budget::new(), Budget::new());
+        let values = read_fields(text.as_bytes(), fields, module, &mut long);
+        let mut places = vec![Value::None; fields.len()];
+        let is_straight = read(text.as_bytes(), fields, &mut short, &mut places).is_some();
+        if is_straight {
+            assert_eq!(values.as_ref(), Ok(&places), "{text}");
+            assert_eq!(format!("{short:?}"), format!("{long:?}"), "{text}");
+        }
+        let mut places = vec![Value::None; fields.len()];
+        let read = read_arguments(text.as_bytes(), fields, module, &mut Budget::new(), &mut places);
+        assert_eq!(read.map(|()| places), values, "{text}");
+        is_straight
+    }
+
+    #[test]
+    fn the_short_way_leads_where_the_long_one_does() {
+        let source = "record R { id: int, note: text }\nstate l: list of R by id\n\
+                      on f(a: int, t: text, b: bool, at: time = 5) { l put R { id: a, note: t } }";
+        let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+        let straight = [
+            r#"{"a":-17,"t":"some text that is longer than sixteen bytes","b":true,"at":0}"#,
+            r#"{ "a": 123456789012345678, "t": "", "b": false, "at": 9}"#,
+            r#"{"a":0,"t":"žluťoučký","b":false,"at":-1}"#,
+        ];
+        let not = [
+            r#"{}"#,
+            r#"{"a":1,"t":"x","b":true}"#,
+            r#"{"t":"x","a":1,"b":true,"at":1}"#,
+            r#"{"a":1,"t":"\n","b":true,"at":1}"#,
+            r#"{"a" :1,"t":"x","b":true,"at":1}"#,
+            r#"{"a":1,"t":"x","b":true,"at":1} "#,
+            r#"{"a":1,"t":"x","b":true,"at":1}}"#,
+            r#"{"a":1,"t":"x","b":true,"at":1,}"#,
+            r#"{"a":1,"t":"x","b":true,"at":1,"at":1}"#,
+            r#"{"a":1,"t":"x","b":truer,"at":1}"#,
+            r#"{"a":1,"t":"x","b":tru,"at":1}"#,
+            r#"{"a":01,"t":"x","b":true,"at":1}"#,
+            r#"{"a":-,"t":"x","b":true,"at":1}"#,
+            r#"{"a":1.0,"t":"x","b":true,"at":1}"#,
+            r#"{"a":null,"t":"x","b":true,"at":1}"#,
+            r#"{"a":9223372036854775807,"t":"x","b":true,"at":1}"#,
+            r#"{"a":9223372036854775808,"t":"x","b":true,"at":1}"#,
+            r#"{"a":1,"t":"x","b":true,"at":1"#,
+            r#"{"a":1,"t":"x"#,
+            r#"[{"a":1,"t":"x","b":true,"at":1}"#,
+            r#"{"a":1,"t":x,"b":true,"at":1}"#,
+            r#"{"aa":1,"t":"x","b":true,"at":1}"#,
+            "",
+        ];
+        for text in straight {
+            assert!(check(&module, text), "{text}");
+        }
+        for text in not {
+            assert!(!check(&module, text), "{text}");
+        }
+    }
+}
