@@ -225,7 +225,7 @@ fn run(
     (state, room): (&mut State, &mut Room),
     context: &Context,
 ) -> Result<Applied, EventError> {
-    let mut machine = Machine::new(module, state, context).within(std::mem::take(room));
+    let mut machine = Machine::new(module, state, context, std::mem::take(room));
     let outcome = applied(&mut machine, work, context);
     *room = machine.leave_room();
     match outcome {

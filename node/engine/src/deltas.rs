@@ -1,6 +1,7 @@
 //! Changed rows: what the log gets of an event.
 //!
-//! All of one event lie in one piece of memory, each behind its list's number and two lengths, so that an event does not
+//! All of one event lie in one piece of memory, each behind its list's number, its key's length and its row's plus
+//! one (0 where it was removed), so that an event does not
 //! allocate for every row that it changes.
 
 use std::fmt;
@@ -34,17 +35,15 @@ pub struct Deltas {
     len: usize,
 }
 
-/// The list, the key's length, and the row's length plus one: 0 where it was removed.
-const HEAD: usize = 12;
 /// Bytes of most changed rows, with their head and their key.
 const MOST: usize = 48;
 /// Bytes that are made room for before any is written: of more rows the first few tell how much more there is to come.
 const RESERVED_MAX: usize = 4 << 10;
 
 impl Deltas {
-    /// Makes room for so many, if they are short.
-    pub(crate) fn reserve(&mut self, count: usize) {
-        self.bytes.reserve((count * MOST).min(RESERVED_MAX));
+    /// With room for so many, if they are short.
+    pub(crate) fn with_room(count: usize) -> Deltas {
+        Deltas { bytes: Vec::with_capacity((count * MOST).min(RESERVED_MAX)), len: 0 }
     }
 
     /// How many.
@@ -73,25 +72,26 @@ impl Deltas {
 
     /// Appends one; `row` appends its bytes and says whether there is a row. Gives the bytes of key and row. After an error
     /// nothing is appended any more.
+    #[inline]
     pub(crate) fn push<E>(
         &mut self,
         list: u32,
-        key: impl FnOnce(&mut Vec<u8>),
+        key: &[u8],
         row: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
     ) -> Result<usize, E> {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&[0; HEAD]);
-        key(&mut self.bytes);
-        let key = self.bytes.len() - start - HEAD;
-        let there = row(&mut self.bytes)?;
-        let row = self.bytes.len() - start - HEAD - key;
         // An event's bytes are far below 2^32: `EVENT_BYTES_MAX`, and one text of `BYTES_MAX` before that is seen.
-        let words = [list, key as u32, row as u32 + u32::from(there)].map(u32::to_le_bytes);
-        if let Some(head) = self.bytes.get_mut(start..start + HEAD) {
-            head.copy_from_slice(words.as_flattened());
+        let head = [list, key.len() as u32, 0].map(u32::to_le_bytes);
+        self.bytes.extend_from_slice(head.as_flattened());
+        let behind_head = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let there = row(&mut self.bytes)?;
+        let row = self.bytes.len() - behind_head - key.len();
+        let length = row as u32 + u32::from(there);
+        if let Some(place) = self.bytes.get_mut(behind_head - size_of::<u32>()..behind_head) {
+            place.copy_from_slice(&length.to_le_bytes());
         }
         self.len += 1;
-        Ok(key + row)
+        Ok(key.len() + row)
     }
 }
 

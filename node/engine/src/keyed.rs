@@ -61,7 +61,7 @@ impl Key {
     /// Appends it as the log has it.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Key::Word(word) => codec::put_key(&Value::Word(*word), &Type::Int, out),
+            Key::Word(word) => out.extend_from_slice(&codec::word_key(*word)),
             Key::Bytes(bytes) => out.extend_from_slice(bytes),
         }
     }

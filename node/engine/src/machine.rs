@@ -127,7 +127,13 @@ struct Frame {
 }
 
 impl<'m> Machine<'m> {
-    pub(crate) fn new(module: &'m Module, state: &'m mut State, world: &Context) -> Machine<'m> {
+    /// A machine in a room, where the arguments of what runs first are.
+    pub(crate) fn new(
+        module: &'m Module,
+        state: &'m mut State,
+        world: &Context,
+        Room { registers, cursors, callers }: Room,
+    ) -> Machine<'m> {
         Machine {
             module,
             state,
@@ -135,16 +141,11 @@ impl<'m> Machine<'m> {
             sends: Vec::new(),
             now: world.now,
             chance: Chance::new(world.entropy),
-            registers: Vec::new(),
-            cursors: Vec::new(),
+            registers,
+            cursors,
             running: Frame::default(),
-            callers: Vec::new(),
+            callers,
         }
-    }
-
-    /// The machine in the room of one before it.
-    pub(crate) fn within(self, Room { registers, cursors, callers }: Room) -> Machine<'m> {
-        Machine { registers, cursors, callers, ..self }
     }
 
     /// Leaves its room to the next one.
@@ -336,6 +337,8 @@ impl<'m> Machine<'m> {
     fn set_word(&mut self, register: Register, word: i64) {
         match &mut self.registers[self.running.base + register as usize] {
             Value::Word(place) => *place = word,
+            // Nothing is to be dropped, and this sees it.
+            none @ Value::None => std::mem::forget(std::mem::replace(none, Value::Word(word))),
             other => *other = Value::Word(word),
         }
     }

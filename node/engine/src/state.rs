@@ -163,6 +163,7 @@ impl State {
         (self.undo.merged(), Lists { lists: &self.lists, timers: &self.timers })
     }
 
+    #[inline]
     fn log(&mut self, list: u32, key: Key, before: Before) -> Result<(), Fault> {
         match list {
             // Nobody sees what a local list was.
@@ -212,16 +213,12 @@ impl State {
         self.log(list, key, Before::Field(field, before))
     }
 
-    /// Gives a field of a plain word that no index has another value; `false`, and nothing done, if it is another field.
+    /// Gives a field of a plain word that no index has another value; `false`, and nothing done, if it is another field or
+    /// there is no such row.
     #[inline]
-    pub(crate) fn set_plain(
-        &mut self,
-        list: u32,
-        (key, slot): (i64, Slot),
-        field: u16,
-        word: i64,
-    ) -> Result<bool, Fault> {
-        let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+    pub(crate) fn set_plain(&mut self, list: u32, key: i64, field: u16, word: i64) -> Result<bool, Fault> {
+        let Some(keyed) = self.keyed_mut(list) else { return Ok(false) };
+        let Some(slot) = keyed.find(&Key::Word(key)) else { return Ok(false) };
         // Looked at first: what stays the same copies no page.
         if keyed.plain_word(slot, field) == Some(word) {
             return Ok(true);

@@ -10,7 +10,7 @@ use crate::arguments;
 use crate::budget::{Budget, Fault};
 use crate::event::{Applied, Context, Event, EventError, Send};
 use crate::json;
-use crate::machine::{Machine, Stopped};
+use crate::machine::{Machine, Room, Stopped};
 use sealing::NodeId;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -189,7 +189,7 @@ impl<'m> World<'m> {
         let own = &self.nodes[0];
         let context = Context { now: self.now, entropy: [0; 32], room: 0 };
         let mut state = own.app.state().clone();
-        let mut machine = Machine::new(&module, &mut state, &context);
+        let mut machine = Machine::new(&module, &mut state, &context, Room::default());
         machine.begin(test.function)?;
         loop {
             match machine.resume()? {

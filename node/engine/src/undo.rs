@@ -54,11 +54,17 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
+    #[inline]
     pub(crate) fn push(&mut self, change: Change) -> Result<(), Fault> {
         self.changes.push(change);
         if self.changes.len() <= self.unmerged.max(UNMERGED) {
             return Ok(());
         }
+        self.make_few()
+    }
+
+    #[cold]
+    fn make_few(&mut self) -> Result<(), Fault> {
         self.merge();
         self.unmerged = 2 * self.changes.len();
         match self.changes.len() {

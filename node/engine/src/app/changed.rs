@@ -9,6 +9,7 @@ use crate::state::{COUNTERS, List, Lists, State};
 use crate::table::{Keyed, Slot};
 use crate::undo::{Before, Change};
 use std::cmp::Ordering;
+use std::convert::Infallible;
 use weft::Value;
 use weft::module::{ListKind, Module};
 
@@ -19,9 +20,9 @@ pub(super) fn deltas(
     left: &mut usize,
 ) -> Result<(Deltas, bool), EventError> {
     let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
-    let (mut deltas, mut transient) = (Deltas::default(), false);
+    let mut transient = false;
     let (changes, lists) = state.changes();
-    deltas.reserve(changes.len());
+    let mut deltas = Deltas::with_room(changes.len());
     for changes in changes.chunk_by(Change::is_of_same_row) {
         let [Change { list, key, before }, ..] = changes else { continue };
         let is_of_transient = match (*list, key) {
@@ -35,7 +36,7 @@ pub(super) fn deltas(
         let bytes = match (before, lists.get(*list)) {
             (_, Some(List::Keyed(keyed))) => push_row(&mut deltas, keyed, changes, module, *left),
             (Before::Variable(before), Some(List::Variable(now))) if !is_same(before, now) => {
-                deltas.push(*list, |_| {}, |out| put_variable(now, *list, module, *left, out).map(|()| true))
+                deltas.push(*list, &[], |out| put_variable(now, *list, module, *left, out).map(|()| true))
             }
             (Before::Word(before), _) => Ok(push_word(&mut deltas, (*list, key), *before, lists)),
             _ => continue,
@@ -59,14 +60,14 @@ fn push_row(
     if is_as_it_was(keyed, slot, changes) {
         return Ok(0);
     }
-    deltas.push(
-        *list,
-        |out| key.put(out),
-        |out| match slot {
-            Some(slot) => put_row(keyed, slot, module, limit, out).map(|()| true),
-            None => Ok(false),
-        },
-    )
+    let put = |out: &mut Vec<u8>| match slot {
+        Some(slot) => put_row(keyed, slot, module, limit, out).map(|()| true),
+        None => Ok(false),
+    };
+    match key {
+        Key::Word(word) => deltas.push(*list, &codec::word_key(*word), put),
+        Key::Bytes(bytes) => deltas.push(*list, bytes, put),
+    }
 }
 
 /// Appends a counter, or when a timer is due, if it is not what it was; the bytes that it has.
@@ -82,15 +83,16 @@ fn push_word(deltas: &mut Deltas, (list, key): (u32, &Key), before: Option<i64>,
     if before == now {
         return 0;
     }
-    let put_key = |out: &mut Vec<u8>| match counted {
-        Some(counted) => out.extend_from_slice(&counted.to_be_bytes()),
-        None => key.put(out),
-    };
-    let put_row = |out: &mut Vec<u8>| {
+    let put = |out: &mut Vec<u8>| {
         now.into_iter().for_each(|now| codec::put_word(now, out));
-        Ok::<bool, std::convert::Infallible>(now.is_some())
+        Ok::<bool, Infallible>(now.is_some())
     };
-    deltas.push(list, put_key, put_row).unwrap_or_else(|never| match never {})
+    let pushed = match (counted, key) {
+        (Some(counted), _) => deltas.push(list, &counted.to_be_bytes(), put),
+        (None, Key::Bytes(timer)) => deltas.push(list, timer, put),
+        (None, Key::Word(_)) => return 0,
+    };
+    pushed.unwrap_or_else(|never| match never {})
 }
 
 pub(super) fn counter_row(counter: i64) -> Vec<u8> {
@@ -120,7 +122,8 @@ fn put_row(
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     let limit = out.len().saturating_add(limit);
-    for (field, kind) in keyed.layout().kinds.iter().enumerate() {
+    let words = keyed.put_words(slot, out);
+    for (field, kind) in keyed.layout().kinds.iter().enumerate().skip(words) {
         match keyed.plain_word(slot, field as u16) {
             Some(word) => codec::put_word(word, out),
             None => codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, out)?,

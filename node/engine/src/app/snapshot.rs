@@ -85,7 +85,7 @@ impl Snapshot {
         let (mut state, context) = (self.state.clone(), Context { now, entropy: [0; 32], room: 0 });
         let mut room = Room::default();
         room.place(arguments);
-        let mut machine = Machine::new(module, &mut state, &context).within(room);
+        let mut machine = Machine::new(module, &mut state, &context, room);
         std::mem::swap(&mut machine.budget, budget);
         let value = machine.run(door.function);
         std::mem::swap(&mut machine.budget, budget);

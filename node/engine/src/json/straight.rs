@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn the_short_way_leads_where_the_long_one_does() {
-        let source = "record R { id: int, note: text }\nstate l: list of R by id\n\
-                      on f(a: int, t: text, b: bool, at: time = 5) { l put R { id: a, note: t } }";
+        let source = "app a\nrecord R { id: int, note: text }\nstate l: list of R by id\n\
+                      on f(a: int, t: text, b: bool, at: time) { l put R { id: a, note: t } }";
         let module = weft::compile(source, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
         let straight = [
             r#"{"a":-17,"t":"some text that is longer than sixteen bytes","b":true,"at":0}"#,

@@ -159,11 +159,12 @@ impl Machine<'_> {
         self.state.put(list, key, row)
     }
 
+    #[inline]
     pub(super) fn has_row(&mut self, list: u32, key: Register) -> Result<bool, Fault> {
-        if let (Value::Word(word), Some(keyed)) = (self.get(key), self.state.keyed(list)) {
-            return Ok(keyed.has(&Key::Word(*word)));
+        match (self.get(key), self.state.keyed(list)) {
+            (Value::Word(word), Some(keyed)) => Ok(keyed.has(&Key::Word(*word))),
+            _ => Ok(self.find(list, key)?.is_some()),
         }
-        Ok(self.find(list, key)?.is_some())
     }
 
     pub(super) fn field_there(
@@ -173,16 +174,19 @@ impl Machine<'_> {
         key: Register,
         field: u16,
     ) -> Result<(), Fault> {
+        if let (Value::Word(word), Some(keyed)) = (self.get(key), self.state.keyed(list))
+            && let Some(slot) = keyed.find(&Key::Word(*word))
+            && let Some(found) = keyed.plain_word(slot, field)
+        {
+            self.set_word(out, found);
+            return Ok(());
+        }
         let Some(key) = self.key(key)? else { return Err(self.no_such_row(list)) };
         if let Key::Bytes(bytes) = &key {
             self.charge_search(list, bytes.len(), 1)?;
         }
         let keyed = self.keyed(list)?;
         let Some(slot) = keyed.find(&key) else { return Err(self.no_such_row(list)) };
-        if let Some(word) = keyed.plain_word(slot, field) {
-            self.set_word(out, word);
-            return Ok(());
-        }
         let value = keyed.value(slot, field);
         self.set(out, value);
         Ok(())
@@ -221,6 +225,10 @@ impl Machine<'_> {
         count: u16,
         out: Register,
     ) -> Result<(), Fault> {
+        if let Some(key) = self.add_plain(list, first, count)? {
+            self.set_word(out, key);
+            return Ok(());
+        }
         self.budget.bytes(count as usize * size_of::<Value>())?;
         let from = self.running.base + first as usize;
         let fields = from..from + count as usize;
@@ -250,6 +258,32 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Does all of `add_fields` for a new row of a list by one plain word without an index, at the same price; none, and
+    /// nothing done, where it is another list, the key is there or what is left is not enough.
+    fn add_plain(&mut self, list: u32, first: Register, count: u16) -> Result<Option<i64>, Fault> {
+        let from = self.running.base + first as usize;
+        let row = &self.registers[from..from + count as usize];
+        let Some(keyed) = self.state.keyed(list) else { return Ok(None) };
+        let layout = keyed.layout();
+        let ([field], true, true) = (layout.keys.as_slice(), layout.by_word, layout.indexes.is_empty())
+        else {
+            return Ok(None);
+        };
+        let Some(Value::Word(word)) = row.get(*field as usize) else { return Ok(None) };
+        let key = Key::Word(*word);
+        if keyed.has(&key) {
+            return Ok(None);
+        }
+        let made = size_of_val(row);
+        let operations = made as u64 / 16 + layout.kinds.len() as u64;
+        if self.budget.charge(operations, (made + 2 * size_of::<i64>()) as u64).is_none() {
+            return Ok(None);
+        }
+        let word = *word;
+        self.state.add(list, key, row)?;
+        Ok(Some(word))
+    }
+
     pub(super) fn set_field(
         &mut self,
         list: u32,
@@ -259,8 +293,7 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         if let (Value::Word(key), Value::Word(word)) = (self.get(key), self.get(value)) {
             let (key, word) = (*key, *word);
-            let slot = self.keyed(list)?.find(&Key::Word(key)).ok_or_else(|| self.no_such_row(list))?;
-            if self.state.set_plain(list, (key, slot), field, word)? {
+            if self.state.set_plain(list, key, field, word)? {
                 return Ok(());
             }
         }

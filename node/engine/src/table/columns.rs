@@ -161,6 +161,7 @@ impl Column {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, value: &Value) {
         match self {
             Column::Words(Fixed::Word, words) => words.push(match value {

@@ -21,6 +21,7 @@ mod totals;
 mod tree;
 mod walk;
 
+use crate::codec;
 use crate::keyed::{Key, Layout, Range, Row};
 use columns::Column;
 use dense::Dense;
@@ -240,6 +241,15 @@ impl Keyed {
     #[inline]
     pub(crate) fn plain_word(&self, Slot(slot): Slot, field: u16) -> Option<i64> {
         self.columns.get(field as usize)?.plain_word(slot as usize)
+    }
+
+    /// Appends, as `codec` writes them, the first fields of a row as far as they are plain words; how many.
+    pub(crate) fn put_words(&self, Slot(slot): Slot, out: &mut Vec<u8>) -> usize {
+        for (number, column) in self.columns.iter().enumerate() {
+            let Some(word) = column.plain_word(slot as usize) else { return number };
+            codec::put_word(word, out);
+        }
+        self.columns.len()
     }
 
     /// Where a field of a plain word stands that no index has; none if it is another one.

@@ -78,6 +78,7 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     }
 
     /// Makes a page of the tail.
+    #[cold]
     fn add_page(&mut self) {
         let number = self.paged / N;
         let root = Arc::make_mut(&mut self.root);
