@@ -1,5 +1,5 @@
-//! The thread that makes checkpoints beside the log: it decides nothing, it takes one step of the store's job after the other,
-//! and pauses as long as each took, so that the disk is the log's for half of the time at least.
+//! The thread that makes checkpoints and spares beside the log: it decides nothing, it takes one step of the store's job after
+//! the other, and pauses as long as each took, so that the disk is the log's for half of the time at least.
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use node_core::Image;
@@ -14,13 +14,18 @@ const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// After a failure nothing is tried for so long: a disk that is full or failing is not made better by more.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(10);
 
-/// A checkpoint to be made.
+/// What is to be made.
 #[derive(Debug)]
-pub struct Wanted {
-    /// Its batch is durable.
-    pub synced: Synced,
-    /// Its rows.
-    pub image: Box<Image>,
+pub enum Wanted {
+    /// A checkpoint.
+    Checkpoint {
+        /// Its batch is durable.
+        synced: Synced,
+        /// Its rows.
+        image: Box<Image>,
+    },
+    /// A spare of so many bytes.
+    Spare(u64),
 }
 
 /// The ends of the thread that the owner holds.
@@ -79,29 +84,48 @@ fn run(
     wanted: &Receiver<Wanted>,
     done: &Sender<Result<Installed, StoreError>>,
 ) {
-    for Wanted { synced, image } in wanted {
-        checkpoints.begin(synced, Box::new(image.into_rows()));
-        let result = loop {
-            let begun = Instant::now();
-            match checkpoints.step() {
-                Ok(Some(Progress::Done(installed))) => break Ok(installed),
-                Ok(_) => {}
-                Err(error) => break Err(error),
-            }
-            if is_over(wanted, begun.elapsed().min(PAUSE_MAX)) {
-                return;
-            }
-        };
-        if result.is_err() && is_over(wanted, PAUSE_AFTER_FAILURE) {
-            return;
+    let mut pause = Duration::ZERO;
+    while let Some(next) = next(wanted, pause) {
+        match next {
+            Wanted::Checkpoint { synced, image } => checkpoints.begin(synced, Box::new(image.into_rows())),
+            Wanted::Spare(bytes) => checkpoints.begin_spare(bytes),
         }
+        let Some(result) = make(&mut checkpoints, wanted) else { return };
+        pause = if result.is_err() { PAUSE_AFTER_FAILURE } else { Duration::ZERO };
         if done.send(result).is_err() {
             return;
         }
     }
 }
 
-/// Pauses, and says whether the owner is gone. One is under way, so nothing else comes.
-fn is_over(wanted: &Receiver<Wanted>, pause: Duration) -> bool {
-    matches!(wanted.recv_timeout(pause), Err(RecvTimeoutError::Disconnected))
+/// Makes what was begun; none if the owner is gone.
+fn make(
+    checkpoints: &mut Checkpoints<Folder>,
+    wanted: &Receiver<Wanted>,
+) -> Option<Result<Installed, StoreError>> {
+    loop {
+        let begun = Instant::now();
+        match checkpoints.step() {
+            Ok(Some(Progress::Done(installed))) => return Some(Ok(installed)),
+            Ok(_) => {}
+            Err(error) => return Some(Err(error)),
+        }
+        // One is under way, so nothing else comes.
+        let pause = wanted.recv_timeout(begun.elapsed().min(PAUSE_MAX));
+        if matches!(pause, Err(RecvTimeoutError::Disconnected)) {
+            return None;
+        }
+    }
+}
+
+/// What is to be made next, after a pause; none if the owner is gone.
+fn next(wanted: &Receiver<Wanted>, pause: Duration) -> Option<Wanted> {
+    let until = Instant::now() + pause;
+    let next = wanted.recv().ok()?;
+    while Instant::now() < until {
+        if matches!(wanted.recv_deadline(until), Err(RecvTimeoutError::Disconnected)) {
+            return None;
+        }
+    }
+    Some(next)
 }

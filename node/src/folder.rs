@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use store::{Folder, Log, Opened, Storage, write_whole};
+use store::{Folder, Log, Opened, Storage, StoreError, write_whole};
 use zeroize::Zeroizing;
 
 /// The node's keys: losing this file is losing the node.
@@ -53,13 +53,26 @@ impl ControlFile {
         serde_json::from_slice(&std::fs::read(folder.join(CONTROL)).ok()?).ok()
     }
 
-    /// Writes it whole.
+    /// Writes it whole; on a full disk over the one of the last start, so that a node starts there too. A crash in that
+    /// moment leaves a file that does not read, which is as good as none.
     ///
     /// # Errors
     /// The folder takes no more.
     pub fn write(&self, folder: &mut Folder) -> Result<(), NodeError> {
-        let text = serde_json::to_vec_pretty(self).expect("addresses, text and a number are JSON");
-        Ok(write_whole(folder, CONTROL, &text)?)
+        let mut text = serde_json::to_vec_pretty(self).expect("addresses, text and a number are JSON");
+        match write_whole(folder, CONTROL, &text) {
+            Err(full @ StoreError::NoRoom { .. }) => {
+                let length = folder.length(CONTROL).unwrap_or(0);
+                if length == 0 {
+                    return Err(full.into());
+                }
+                // Spaces after JSON are nothing.
+                text.resize(text.len().max(usize::try_from(length).unwrap_or(0)), b' ');
+                let written = folder.write_at(CONTROL, 0, &text).and_then(|()| folder.sync_data(CONTROL));
+                written.map_err(|_| full.into())
+            }
+            result => Ok(result?),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub mod offline;
 mod owner;
 mod process;
 mod rehearsal;
+mod room;
 mod service;
 pub mod source;
 mod web;

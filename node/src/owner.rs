@@ -6,11 +6,14 @@
 use crate::board::Board;
 use crate::checkpointer::{Checkpointer, Wanted};
 use crate::clock;
-use crate::log_writer::{Order, Written};
+use crate::log_writer::{Order, Said, Written};
+use crate::room::{Make, Room, no_room};
 use crate::web::{TRIES_MAX, Web};
 use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
-use node_core::{Control, Core, Effect, Input, Out, Post, Reply, ReplyId, WebAnswer};
+use node_core::{
+    Control, ControlError, Core, Effect, Input, Out, Post, PostError, Reply, ReplyId, WebAnswer,
+};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -136,8 +139,9 @@ pub struct Owner {
     core: Core,
     mailbox: Mailbox,
     orders: Sender<Order>,
-    written: Receiver<Result<Written, StoreError>>,
+    said: Receiver<Result<Said, StoreError>>,
     checkpointer: Checkpointer,
+    room: Room,
     link: CommandSender,
     web: Web,
     board: Arc<Board>,
@@ -156,7 +160,7 @@ impl Owner {
     pub fn new(
         core: Core,
         mailbox: Mailbox,
-        (orders, written): (Sender<Order>, Receiver<Result<Written, StoreError>>),
+        (orders, said): (Sender<Order>, Receiver<Result<Said, StoreError>>),
         checkpointer: Checkpointer,
         (link, web): (CommandSender, Web),
         board: Arc<Board>,
@@ -166,8 +170,9 @@ impl Owner {
             core,
             mailbox,
             orders,
-            written,
+            said,
             checkpointer,
+            room: Room::default(),
             link,
             web,
             board,
@@ -212,16 +217,18 @@ impl Owner {
         let made = self.checkpointer.made().unwrap_or(&no_checkpoint);
         let takes = self.core.has_room() && self.last_reply.is_none();
         let requests = if takes { &self.mailbox.requests } else { &no_requests };
-        let events = if takes { &self.mailbox.link_events } else { &no_events };
-        let answers = if takes { &self.mailbox.web_answers } else { &no_answers };
-        let wait = self.wake.filter(|_| takes).map(|wake| wake.saturating_sub(clock::now()));
+        // While a frame waits for room nothing is taken that could only wait, too.
+        let waits = self.room.frame_waits().is_some();
+        let events = if takes && !waits { &self.mailbox.link_events } else { &no_events };
+        let answers = if takes && !waits { &self.mailbox.web_answers } else { &no_answers };
+        let wait = self.wake.filter(|_| takes && !waits).map(|wake| wake.saturating_sub(clock::now()));
         let due = wait.map_or_else(never, |wait| {
             after(Duration::from_millis(wait.clamp(0, TIMER_WAIT_MILLISECONDS_MAX) as u64))
         });
         select! {
             recv(due) -> _ => self.take_time(),
-            recv(self.written) -> written => self.take_written(written.ok())?,
-            recv(made) -> made => self.take_checkpoint(made.ok())?,
+            recv(self.said) -> said => self.take_said(said.ok())?,
+            recv(made) -> made => self.take_made(made.ok())?,
             recv(events) -> event => self.take_event(event.ok())?,
             recv(answers) -> answer => self.take_web_answer(answer.ok()),
             recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
@@ -237,33 +244,58 @@ impl Owner {
         }
     }
 
-    fn take_written(&mut self, written: Option<Result<Written, StoreError>>) -> Result<(), String> {
-        let written = written.ok_or(LOG_ENDED)?;
-        let Written { synced, checkpoint_is_due } = written.map_err(|error| error.to_string())?;
-        self.core.handle(clock::now(), Input::Synced(synced));
-        if checkpoint_is_due && self.checkpointer.is_idle() {
-            self.core.handle(clock::now(), Input::CheckpointDue);
+    fn take_said(&mut self, said: Option<Result<Said, StoreError>>) -> Result<(), String> {
+        match said.ok_or(LOG_ENDED)?.map_err(|error| error.to_string())? {
+            Said::Written(Written { synced, lacks }) => {
+                self.room.written(lacks);
+                self.core.handle(clock::now(), Input::Synced(synced));
+            }
+            Said::Full(why) if self.last_reply.is_some() => return Err(why),
+            Said::Full(why) => self.room.full(why),
         }
+        self.core.handle(clock::now(), Input::Room(self.room.lacking()));
+        self.make_next();
         Ok(())
     }
 
-    fn take_checkpoint(&mut self, made: Option<Result<Installed, StoreError>>) -> Result<(), String> {
+    /// Has made what the log lacks, one thing at a time.
+    fn make_next(&mut self) {
+        if !self.checkpointer.is_idle() {
+            return;
+        }
+        match self.room.next() {
+            Some(Make::Checkpoint) => self.core.handle(clock::now(), Input::CheckpointDue),
+            Some(Make::Spare(bytes)) => self.checkpointer.make(Wanted::Spare(bytes)),
+            None => {}
+        }
+    }
+
+    fn take_made(&mut self, made: Option<Result<Installed, StoreError>>) -> Result<(), String> {
         self.checkpointer.taken(made.as_ref());
-        let made = match made {
-            Some(made) => made.map_err(|error| error.to_string()),
-            None => Err("the thread that makes them ended: this is a fault of the program".to_owned()),
-        };
+        let failed =
+            |error: &str| format!("no checkpoint could be made, and the log grows until one is: {error}");
         match made {
-            Ok(installed) => {
-                let order = Order::Checkpointed(Box::new(installed));
-                self.orders.send(order).map_err(|_| LOG_ENDED.to_owned())
+            Some(Ok(installed)) => {
+                self.room.made();
+                let order = Order::Installed(Box::new(installed));
+                self.orders.send(order).map_err(|_| LOG_ENDED.to_owned())?;
             }
-            Err(error) => {
-                let why = format!("no checkpoint could be made, and the log grows until one is: {error}");
+            Some(Err(error)) if no_room(&error).is_some() => {
+                self.room.not_made(no_room(&error).unwrap_or_default());
+            }
+            Some(Err(error)) => {
+                self.room.failed();
+                let why = failed(&error.to_string());
                 self.core.handle(clock::now(), Input::CheckpointFailed(why));
-                Ok(())
+            }
+            None => {
+                let why = failed("the thread that makes them ended: this is a fault of the program");
+                self.core.handle(clock::now(), Input::CheckpointFailed(why));
             }
         }
+        self.core.handle(clock::now(), Input::Room(self.room.lacking()));
+        self.make_next();
+        Ok(())
     }
 
     fn take_event(&mut self, event: Option<FabricEvent>) -> Result<(), String> {
@@ -288,6 +320,17 @@ impl Owner {
         let reply = ReplyId(self.next_reply);
         self.next_reply += 1;
         let (input, teller) = match request {
+            Request::Post(_, teller) if self.room.frame_waits().is_some() => {
+                // It would wait without an answer as long as the disk is full.
+                let why = self.room.frame_waits().cloned().unwrap_or_default();
+                let _ = teller.send(Reply::Refused(PostError::NoRoom(why)));
+                return;
+            }
+            Request::Control(_, teller) if self.room.frame_waits().is_some() => {
+                let why = self.room.frame_waits().cloned().unwrap_or_default();
+                let _ = teller.send(Reply::NotDone(ControlError::NoRoom(why)));
+                return;
+            }
             Request::Post(post, teller) => (Input::Post(Post { reply, ..post }), teller),
             Request::Control(control, teller) => (Input::Control { reply, control }, teller),
             Request::Stop => {
@@ -306,7 +349,9 @@ impl Owner {
                 Effect::Append { sequence, changes } => {
                     self.orders.send(Order::Append { sequence, changes }).map_err(|_| LOG_ENDED)?;
                 }
-                Effect::Checkpoint { synced, image } => self.checkpointer.make(Wanted { synced, image }),
+                Effect::Checkpoint { synced, image } => {
+                    self.checkpointer.make(Wanted::Checkpoint { synced, image });
+                }
                 Effect::Out(released) => self.let_out(released.into_inner()),
                 Effect::WakeAt(wake) => self.wake = wake,
             }

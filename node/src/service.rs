@@ -259,6 +259,7 @@ fn post_error(error: node_core::PostError) -> PostError {
         node_core::PostError::Shape(words) => PostError::Shape(words),
         node_core::PostError::Refused(words) => PostError::Refused(words),
         node_core::PostError::Budget(words) => PostError::Budget(words),
+        error @ node_core::PostError::NoRoom(_) => PostError::Unwritable(error.to_string()),
     }
 }
 

@@ -111,6 +111,8 @@ pub struct Core {
     pub(crate) plans: Vec<Plan>,
     /// Rows that no running app has, as the log has them.
     pub(crate) kept: Kept,
+    /// Why the disk has no room for more than there is.
+    pub(crate) short: Option<String>,
     /// A checkpoint is to be made of the next batch that ends.
     checkpoint_is_due: bool,
     random: ChaCha20Rng,
@@ -156,6 +158,7 @@ impl Core {
             notices: VecDeque::new(),
             plans: Vec::new(),
             kept: Kept::default(),
+            short: None,
             checkpoint_is_due: false,
             random: ChaCha20Rng::from_seed(start.entropy),
             next_sequence: start.synced.sequence() + 1,
@@ -214,6 +217,7 @@ impl Core {
             Input::Time => self.fire_due(),
             Input::CheckpointDue => self.checkpoint_is_due = true,
             Input::CheckpointFailed(why) => self.notice(why),
+            Input::Room(lacks) => self.room_changed(lacks),
         }
         self.flush();
         self.tell_wake();
@@ -315,6 +319,9 @@ impl Core {
         name: String,
         addresses: Vec<SocketAddr>,
     ) -> Result<Reply, ControlError> {
+        if let Some(why) = self.short.clone() {
+            return Err(ControlError::NoRoom(why));
+        }
         let node = ticket.node();
         if node == self.me {
             return Err(ControlError::OwnTicket);
@@ -339,6 +346,24 @@ impl Core {
         self.strangers.retain(|stranger| *stranger != node);
         self.batch.streams.extend(self.outbox.streams_to(node));
         Ok(Reply::Done)
+    }
+
+    /// The disk has room again, or none.
+    fn room_changed(&mut self, lacks: Option<String>) {
+        if lacks.is_some() == self.short.is_some() {
+            return;
+        }
+        self.notice(match &lacks {
+            Some(why) => {
+                format!("the disk has no room: what makes the state larger is refused until it has ({why})")
+            }
+            None => "the disk has room again".to_owned(),
+        });
+        self.short = lacks;
+        if self.short.is_none() {
+            self.timers_wait = None;
+            self.ask_again_for_room();
+        }
     }
 
     fn remove_peer(&mut self, node: NodeId) -> Result<Reply, ControlError> {

@@ -42,18 +42,19 @@ enum Taken {
 impl Core {
     /// Runs one event of an app: its rows and sends go to the open batch.
     pub(crate) fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
-        let room = match event {
-            Event::Delivered { .. } | Event::Refused { .. } | Event::Answered { .. } => {
-                self.outbox.room_for_outcome(app)
-            }
-            _ => self.outbox.room(app),
-        };
+        let is_outcome =
+            matches!(event, Event::Delivered { .. } | Event::Refused { .. } | Event::Answered { .. });
+        let room = if is_outcome { self.outbox.room_for_outcome(app) } else { self.outbox.room(app) };
+        let may_grow = is_outcome || self.short.is_none();
         let context = Context { now: self.now, entropy: self.entropy(), room };
         let installed = self.apps.get_mut(app).ok_or_else(|| EventError::NoSuchInput {
             app: app.to_owned(),
             name: event_name(&event).to_owned(),
         })?;
-        let mut applied = installed.app.event(event, &context)?;
+        let mut applied = match may_grow {
+            true => installed.app.event(event, &context)?,
+            false => installed.app.event_without_growth(event, &context)?,
+        };
         if !applied.deltas.is_empty() || applied.transient {
             self.batch.apps.insert(app.to_owned());
         }
@@ -83,7 +84,7 @@ impl Core {
             match self.event(&app, Event::Due) {
                 Ok(Applied { failed: Some(failed), .. }) => self.notice(format!("{app}: {failed}")),
                 Ok(_) => {}
-                // The app's share of the outbox is full, the only thing that an event waits for; other apps go on.
+                // The app's share of the outbox is full, or the disk, all that an event waits for; other apps go on.
                 Err(_) => {
                     self.timers_wait = Some(self.now.saturating_add(TIMERS_WAIT_MILLISECONDS));
                     without_room.insert(app);
@@ -153,6 +154,9 @@ impl Core {
                     self.remember_post(&post.app, key, request, applied.answer.clone());
                 }
                 Reply::Applied(applied.answer)
+            }
+            Err(EventError::Grows) => {
+                Reply::Refused(PostError::NoRoom(self.short.clone().unwrap_or_default()))
             }
             Err(error) => Reply::Refused(post_error(error)),
         }
@@ -228,6 +232,10 @@ impl Core {
             Err(error @ EventError::NoRoom { .. }) => {
                 self.waits_for_room = true;
                 Taken::Waits(error.to_string())
+            }
+            Err(EventError::Grows) => {
+                self.waits_for_room = true;
+                Taken::Waits("the peer's disk has no room".to_owned())
             }
             Err(error @ (EventError::NoSuchInput { .. } | EventError::Shape { .. })) => {
                 Taken::Waits(error.to_string())
@@ -386,7 +394,7 @@ impl Core {
     /// peers, and outcomes.
     pub(crate) fn ask_again_for_room(&mut self) {
         let has_room = |app: &String| self.outbox.room(app) >= ROOM_TO_GO_ON;
-        if !self.waits_for_room || !self.apps.keys().all(has_room) {
+        if !self.waits_for_room || self.short.is_some() || !self.apps.keys().all(has_room) {
             return;
         }
         self.waits_for_room = false;
@@ -495,7 +503,9 @@ fn post_error(error: EventError) -> PostError {
     match error {
         EventError::NoSuchInput { app, name } => PostError::NoSuchInput { app, input: name },
         EventError::Shape { .. } => PostError::Shape(words),
-        EventError::Refused { .. } | EventError::NoRoom { .. } => PostError::Refused(words),
+        EventError::Refused { .. } | EventError::NoRoom { .. } | EventError::Grows => {
+            PostError::Refused(words)
+        }
         EventError::Budget { .. } => PostError::Budget(words),
     }
 }

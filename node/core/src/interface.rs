@@ -36,6 +36,9 @@ pub enum Input {
     Time,
     /// So much was written that a checkpoint is due; then [`Effect::Checkpoint`].
     CheckpointDue,
+    /// The disk has no room for more than there is, and why; none: it has again. What grows is refused meanwhile, outcomes
+    /// but: the log has room for those, and for what removes.
+    Room(Option<String>),
     /// A checkpoint could not be made, and why, for people; nothing is lost.
     CheckpointFailed(String),
 }
@@ -162,6 +165,17 @@ pub enum PostError {
     /// The event cost more than it may.
     #[error("{0}")]
     Budget(String),
+    /// The disk has no room for it.
+    #[error("{}", no_room(.0))]
+    NoRoom(String),
+}
+
+/// What people are told who want what the disk has no room for.
+fn no_room(why: &str) -> String {
+    format!(
+        "the disk of this node has no room for what makes its state larger ({why}). Free some space there; until then what \
+         removes or replaces is taken, and views go on"
+    )
 }
 
 /// Why a control request was not carried out.
@@ -186,6 +200,9 @@ pub enum ControlError {
         /// The address.
         endpoint: String,
     },
+    /// The disk has no room for it.
+    #[error("{}", no_room(.0))]
+    NoRoom(String),
     /// Too many peers.
     #[error("this node has {0} peers, the most it takes: remove one first")]
     TooManyPeers(usize),

@@ -2,6 +2,7 @@
 
 mod change;
 mod changed;
+mod growth;
 mod snapshot;
 mod timers;
 
@@ -216,6 +217,22 @@ impl App {
             }
         }
     }
+
+    /// Applies one event that makes the state no larger and sends nothing that is kept: as [`App::event`], but for
+    /// [`EventError::Grows`].
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub fn event_without_growth(
+        &mut self,
+        event: Event<'_>,
+        context: &Context,
+    ) -> Result<Applied, EventError> {
+        self.state.may_grow = false;
+        let outcome = self.event(event, context);
+        self.state.may_grow = true;
+        outcome
+    }
 }
 
 /// Runs code and says what that comes to. What was changed before it runs is part of the event.
@@ -228,11 +245,20 @@ fn run(
     let mut machine = Machine::new(module, state, context, std::mem::take(room));
     let outcome = applied(&mut machine, work, context);
     *room = machine.leave_room();
+    let outcome = outcome.and_then(|applied| match state.may_grow || !grows(&applied, state, module) {
+        true => Ok(applied),
+        false => Err(EventError::Grows),
+    });
     match outcome {
         Ok(_) => state.commit(),
         Err(_) => state.roll_back(),
     }
     outcome
+}
+
+fn grows(applied: &Applied, state: &mut State, module: &Module) -> bool {
+    let keeps_sends = applied.sends.iter().any(|send| !send.transient) || !applied.endpoint_sends.is_empty();
+    keeps_sends || growth::has_grown(state, module)
 }
 
 /// What an event asks for, its arguments put into the room; nothing if it is a word of the fabric that the app does not

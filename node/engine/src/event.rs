@@ -153,6 +153,9 @@ pub enum EventError {
         /// Sends that there was room for.
         room: usize,
     },
+    /// The event would make larger what is kept, or send, when it was to do neither.
+    #[error("there is no room for more rows, longer texts or sends; what removes or replaces goes on")]
+    Grows,
     /// The event cost more than an event may.
     #[error("the event went over its budget of {limit} {unit}")]
     Budget {

@@ -33,6 +33,8 @@ pub(crate) struct State {
     scratch: Vec<Keyed>,
     /// What the event that runs has changed; empty between events.
     undo: Undo,
+    /// Whether the event that runs may make the state larger.
+    pub(crate) may_grow: bool,
 }
 
 /// Pending timers.
@@ -109,7 +111,15 @@ impl State {
             module.scratch.iter().map(|list| Keyed::new(Arc::new(Layout::of(list, module)))).collect();
         let settings = module.settings.iter().map(|setting| setting.default.clone().unwrap_or_default());
         let settings = Arc::new(settings.collect());
-        State { me, lists, timers: Timers::default(), settings, scratch, undo: Undo::default() }
+        State {
+            me,
+            lists,
+            timers: Timers::default(),
+            settings,
+            scratch,
+            undo: Undo::default(),
+            may_grow: true,
+        }
     }
 
     /// Ends an event: what it changed stays.

@@ -345,7 +345,12 @@ impl<'m> World<'m> {
                 Event::Delivered { output, arguments, peer: receiver, answer: answer.as_deref() }
             }
             // It waits there, as on real nodes.
-            Err(EventError::NoSuchInput { .. } | EventError::Shape { .. } | EventError::NoRoom { .. }) => {
+            Err(
+                EventError::NoSuchInput { .. }
+                | EventError::Shape { .. }
+                | EventError::NoRoom { .. }
+                | EventError::Grows,
+            ) => {
                 return Ok(());
             }
             Err(_) if send.transient => return Ok(()),

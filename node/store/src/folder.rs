@@ -235,6 +235,11 @@ impl Storage for Folder {
         Ok(())
     }
 
+    fn free_bytes(&mut self) -> io::Result<u64> {
+        let medium = rustix::fs::statvfs(&self.path)?;
+        Ok(medium.f_bavail.saturating_mul(medium.f_frsize))
+    }
+
     fn close(&mut self, name: &str) {
         self.files.remove(name);
     }

@@ -7,12 +7,14 @@
 
 use crate::checkpoint::{Checkpoint, CheckpointInfo, Progress, Rows, checkpoint_files};
 use crate::contents::{SegmentInfo, spare_numbers};
-use crate::segment::{Header, PAGE, Sizes, file_name, file_number, spare_name};
+use crate::error::is_full;
+use crate::log::{ZEROS_BYTES, write_zeros};
+use crate::segment::{Header, PAGE, SPARES_BESIDE, Sizes, file_name, file_number, spare_name};
+use crate::storage::UNFINISHED;
 use crate::{Storage, StoreError, Synced};
 
-/// Spares kept beside those that the log needs until the next checkpoint: one that is taken next, one for whoever removes
-/// rows on a full disk.
-const SPARES_BESIDE: usize = 2;
+/// Bytes that are left to the small files beside the log: what is made ahead never takes them.
+const LEFT_BYTES: u64 = 1 << 20;
 
 /// A file that is to be a segment; its content is nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +23,11 @@ pub struct Spare {
     pub(crate) bytes: u64,
 }
 
-/// A checkpoint that is in place, for [`Log::checkpointed`](crate::Log::checkpointed).
+/// What is in place, for [`Log::checkpointed`](crate::Log::checkpointed).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// The checkpoint.
-    pub checkpoint: CheckpointInfo,
+    /// The checkpoint; none if only a spare was made.
+    pub checkpoint: Option<CheckpointInfo>,
     /// Files that became free for the next segments.
     pub spares: Vec<Spare>,
 }
@@ -45,6 +47,16 @@ pub struct Checkpoints<S: Storage> {
 enum Job<S: Storage> {
     Write(Box<Checkpoint<S>>),
     Tidy(Box<Tidy>),
+    Spare(NewSpare),
+}
+
+/// A spare of written zeros that is being made.
+#[derive(Debug)]
+struct NewSpare {
+    /// Empty until it is begun.
+    file: String,
+    bytes: u64,
+    written: u64,
 }
 
 /// What is left to be done once a checkpoint has its name.
@@ -70,7 +82,12 @@ impl<S: Storage> Checkpoints<S> {
         self.job = Some(Job::Write(Box::new(checkpoint)));
     }
 
-    /// Whether a checkpoint is under way.
+    /// Begins a spare of so many bytes; what was under way is given up.
+    pub fn begin_spare(&mut self, bytes: u64) {
+        self.job = Some(Job::Spare(NewSpare { file: String::new(), bytes, written: 0 }));
+    }
+
+    /// Whether anything is under way.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
@@ -85,13 +102,20 @@ impl<S: Storage> Checkpoints<S> {
     pub fn step(&mut self) -> Result<Option<Progress<Installed>>, StoreError> {
         let Some(job) = self.job.take() else { return Ok(None) };
         match job {
-            Job::Write(mut checkpoint) => match checkpoint.step()? {
+            Job::Write(mut checkpoint) => match self.write_step(&mut checkpoint)? {
                 Progress::More => self.job = Some(Job::Write(checkpoint)),
                 Progress::Done(info) => {
                     let kept = self.newest.replace(info.clone());
                     self.job = Some(Job::Tidy(Box::new(self.tidy(info, kept.as_ref())?)));
                 }
             },
+            Job::Spare(mut spare) => {
+                if self.spare_step(&mut spare)? {
+                    let spares = vec![Spare { file: spare.file, bytes: spare.bytes }];
+                    return Ok(Some(Progress::Done(Installed { checkpoint: None, spares })));
+                }
+                self.job = Some(Job::Spare(spare));
+            }
             Job::Tidy(mut tidy) => {
                 if self.tidy_step(&mut tidy)? {
                     return Ok(Some(Progress::Done(tidy.installed)));
@@ -100,6 +124,76 @@ impl<S: Storage> Checkpoints<S> {
             }
         }
         Ok(Some(Progress::More))
+    }
+
+    /// A step of a checkpoint. One that meets a full disk gives up the older of the two that there are: the newest and the
+    /// log after it are enough, and a state that became smaller then has room.
+    fn write_step(&mut self, checkpoint: &mut Checkpoint<S>) -> Result<Progress<CheckpointInfo>, StoreError> {
+        let result = match self.expected_bytes().filter(|_| !checkpoint.is_begun()) {
+            Some(bytes) => self.check_room("a checkpoint", bytes, 0).and_then(|()| checkpoint.step()),
+            None => checkpoint.step(),
+        };
+        if let (Err(StoreError::NoRoom { .. }), Some(newest)) = (&result, &self.newest) {
+            let mut others = checkpoint_files(&mut self.storage)?;
+            others.retain(|file| *file != newest.file);
+            for file in others {
+                self.storage.remove(&file).map_err(StoreError::io("remove", &file))?;
+            }
+        }
+        result
+    }
+
+    /// What the next checkpoint takes at least, in bytes, by the one before: on a full disk rows were removed since.
+    fn expected_bytes(&self) -> Option<u64> {
+        self.newest.as_ref().map(|newest| newest.row_bytes / 2)
+    }
+
+    /// Nothing is begun that does not fit: a disk that is full is not written to again and again.
+    fn check_room(&mut self, file: &str, bytes: u64, left: u64) -> Result<(), StoreError> {
+        let free = self.storage.free_bytes().map_err(StoreError::io("measure", "the folder"))?;
+        match free < bytes.saturating_add(left) {
+            true => Err(StoreError::NoRoom { file: file.to_owned(), bytes }),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes some zeros of a spare; whether it is in place.
+    fn spare_step(&mut self, spare: &mut NewSpare) -> Result<bool, StoreError> {
+        if spare.file.is_empty() {
+            self.create_spare(spare)?;
+            return Ok(false);
+        }
+        let unfinished = format!("{}{UNFINISHED}", spare.file);
+        if spare.written < spare.bytes {
+            let end = spare.bytes.min(spare.written + ZEROS_BYTES as u64);
+            let written = write_zeros(&mut self.storage, &unfinished, spare.written, end)
+                .and_then(|()| self.storage.sync_data(&unfinished));
+            if let Err(error) = written {
+                // What is left behind is harmless: the next start removes it.
+                let _ = self.storage.remove(&unfinished);
+                return Err(no_room_or_io("write", &spare.file, spare.bytes)(error));
+            }
+            spare.written = end;
+            return Ok(false);
+        }
+        self.storage.rename(&unfinished, &spare.file).map_err(StoreError::io("rename", &unfinished))?;
+        self.storage.close(&spare.file);
+        self.storage.sync_folder().map_err(StoreError::io("sync", "the folder"))?;
+        Ok(true)
+    }
+
+    fn create_spare(&mut self, spare: &mut NewSpare) -> Result<(), StoreError> {
+        self.check_room("the next part of the log", spare.bytes, LEFT_BYTES)?;
+        let names = self.storage.list().map_err(StoreError::io("list", "the folder"))?;
+        let taken = spare_numbers(&names);
+        let file = (0..).find(|number| !taken.contains(number)).map(spare_name).unwrap_or_default();
+        let unfinished = format!("{file}{UNFINISHED}");
+        if names.contains(&unfinished) {
+            self.storage.remove(&unfinished).map_err(StoreError::io("remove", &unfinished))?;
+        }
+        self.storage.create(&unfinished).map_err(no_room_or_io("create", &file, spare.bytes))?;
+        spare.file = file;
+        Ok(())
     }
 
     /// What a new checkpoint makes needless.
@@ -119,7 +213,7 @@ impl<S: Storage> Checkpoints<S> {
         let free = (0..).filter(|number| !taken.contains(number));
         let mut free_numbers: Vec<u64> = free.take(wanted.saturating_sub(taken.len())).collect();
         free_numbers.reverse();
-        let installed = Installed { checkpoint: info, spares: Vec::new() };
+        let installed = Installed { checkpoint: Some(info), spares: Vec::new() };
         Ok(Tidy { installed, checkpoints, segments, free_numbers })
     }
 
@@ -177,5 +271,16 @@ impl<S: Storage> Checkpoints<S> {
             None => self.storage.remove(&file).map_err(StoreError::io("remove", &file))?,
         }
         Ok(false)
+    }
+}
+
+fn no_room_or_io(
+    operation: &'static str,
+    file: &str,
+    bytes: u64,
+) -> impl FnOnce(std::io::Error) -> StoreError {
+    move |source| match is_full(&source) {
+        true => StoreError::NoRoom { file: file.to_owned(), bytes },
+        false => StoreError::Io { operation, file: file.to_owned(), source },
     }
 }

@@ -10,14 +10,15 @@ use crate::contents::{Found, find, spare_numbers};
 use crate::frame::{self, FrameHeader, Kind, Place, frame_bytes};
 use crate::keeper::{Checkpoints, Installed, Spare};
 use crate::segment::{
-    Header, PAGE, SEGMENT_BYTES_MAX, START_PAGES, Sizes, file_name, file_number, secret, spare_name,
+    Header, PAGE, SEGMENT_BYTES_MAX, SPARE, SPARES_BESIDE, START_PAGES, Sizes, file_name, file_number,
+    number_of, secret, spare_name,
 };
 use crate::storage::{UNFINISHED, write_whole_with};
 use crate::walk::{Amount, Position};
 use crate::{Change, Cut, FRAME_BYTES_MAX, Storage, StoreError, change};
 
 /// Zeros are written in pieces of this many bytes.
-const ZEROS_BYTES: usize = 256 << 10;
+pub(crate) const ZEROS_BYTES: usize = 256 << 10;
 
 /// What [`Log::open`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -261,9 +262,26 @@ impl<S: Storage> Log<S> {
         since.changes >= due || since.frames >= due.saturating_mul(4)
     }
 
-    /// A checkpoint was made: the log counts from there, and takes the files that it made free.
+    /// The size of a spare that should be made ahead, in bytes: the segment that is written is half full, and there are too
+    /// few. None if there is no need.
+    #[must_use]
+    pub fn wants_spare(&self) -> Option<u64> {
+        let next = self.sizes.next(Some(self.segment.bytes), 0);
+        let is_half_full = self.offset as u64 > self.segment.bytes / 2;
+        let enough = self.spares.iter().filter(|spare| spare.bytes >= next).count() >= SPARES_BESIDE;
+        (is_half_full && !enough).then_some(next)
+    }
+
+    /// Whether a checkpoint is worth making before it is due, for the files that it frees: the last segment is nearly full,
+    /// and there is no spare.
+    #[must_use]
+    pub fn is_nearly_out(&self) -> bool {
+        self.spares.is_empty() && self.offset as u64 > self.segment.bytes / 4 * 3
+    }
+
+    /// A checkpoint was made, or a spare: the log counts from there, and takes the files that it made free.
     pub fn checkpointed(&mut self, installed: Installed) {
-        self.checkpoint = Some(installed.checkpoint);
+        self.checkpoint = installed.checkpoint.or(self.checkpoint.take());
         self.spares.extend(installed.spares);
     }
 
@@ -368,7 +386,7 @@ fn prepare<S: Storage>(storage: &mut S, header: &Header) -> Result<(), StoreErro
     })
 }
 
-fn write_zeros<S: Storage>(storage: &mut S, name: &str, from: u64, to: u64) -> io::Result<()> {
+pub(crate) fn write_zeros<S: Storage>(storage: &mut S, name: &str, from: u64, to: u64) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(to - from).unwrap_or(ZEROS_BYTES))];
     let mut offset = from;
     while offset < to {
@@ -389,7 +407,8 @@ fn clear<S: Storage>(storage: &mut S, cut: &Cut) -> io::Result<()> {
 
 /// Removes what a crash left unfinished.
 fn remove_unfinished<S: Storage>(storage: &mut S, names: &[String]) -> Result<(), StoreError> {
-    let is_ours = |name: &str| file_number(name).or(checkpoint_number(name)).is_some();
+    let is_ours =
+        |name: &str| file_number(name).or(checkpoint_number(name)).or(number_of(SPARE, name)).is_some();
     for name in names {
         if name.strip_suffix(UNFINISHED).is_some_and(is_ours) {
             storage.remove(name).map_err(StoreError::io("remove", name))?;

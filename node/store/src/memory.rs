@@ -406,6 +406,11 @@ impl Storage for Memory {
         })
     }
 
+    fn free_bytes(&mut self) -> io::Result<u64> {
+        let medium = self.medium();
+        Ok(medium.room.saturating_sub(medium.used()))
+    }
+
     fn close(&mut self, _: &str) {}
 
     fn drop_cache(&mut self, name: &str) -> io::Result<()> {

@@ -32,6 +32,8 @@ pub trait Storage: Clone + fmt::Debug + Send + 'static {
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// How many bytes may still be written to new places, as far as the medium can tell.
+    fn free_bytes(&mut self) -> io::Result<u64>;
     /// Lets go of a file that is not used for now: nothing but what an open file costs.
     fn close(&mut self, name: &str);
     /// Forgets what the system's memory holds of the synced file, so that the next read is answered by the medium.

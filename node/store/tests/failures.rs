@@ -4,7 +4,9 @@
 mod model;
 
 use model::{Model, Random, SMALL, fill, open, rows};
-use store::{Change, FRAME_BYTES_MAX, Fault, Log, Memory, Progress, Storage, StoreError, write_whole};
+use store::{
+    Change, FRAME_BYTES_MAX, Fault, Log, Memory, Progress, Storage, StoreError, checkpoint_files, write_whole,
+};
 
 /// Frames of the workload: enough for three checkpoints, and segments that are used again.
 const FRAMES: u64 = 100;
@@ -199,4 +201,73 @@ fn a_small_file_is_written_whole_or_not_at_all() {
             }
         }
     }
+}
+
+/// A disk that is full: nothing is begun that does not fit, the older checkpoint makes room for a new one of fewer rows,
+/// and what that frees is used.
+#[test]
+fn on_a_full_disk_fewer_rows_have_room_for_a_checkpoint() {
+    let memory = Memory::new(1);
+    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    let mut checkpoints = log.checkpoints();
+    let mut model = Model::default();
+    let mut sequence = opened.next_sequence;
+    let mut write = |log: &mut Log<Memory>, model: &mut Model, key: u8, row: Option<Vec<u8>>| {
+        let changes = vec![Change { list: 1, key: vec![key], row }];
+        let appended = log.append(sequence, &changes).unwrap();
+        let synced = log.sync(appended).unwrap();
+        model.acknowledge(changes);
+        sequence += 1;
+        synced
+    };
+    // Two checkpoints of ten rows.
+    for round in 0..2 {
+        let mut last = None;
+        for key in 0..10 {
+            last = Some(write(&mut log, &mut model, key, Some(vec![round; 20_000])));
+        }
+        checkpoints.begin(last.unwrap(), rows(&model.acknowledged));
+        while checkpoints.step().unwrap().is_some_and(|progress| match progress {
+            Progress::Done(installed) => {
+                log.checkpointed(installed);
+                false
+            }
+            Progress::More => true,
+        }) {}
+    }
+    assert_eq!(checkpoint_files(&mut memory.clone()).unwrap().len(), 2);
+    let used = memory.used();
+    memory.set_room(used + 60_000);
+    checkpoints.begin_spare(128 << 10);
+    assert!(matches!(checkpoints.step(), Err(StoreError::NoRoom { .. })));
+    assert_eq!(memory.used(), used, "nothing was written that does not fit");
+    let mut last = None;
+    for key in 1..10 {
+        last = Some(write(&mut log, &mut model, key, None));
+    }
+    // The first attempt meets the full disk and gives up the older one, the second has its room.
+    let mut attempts = 0;
+    let installed = loop {
+        checkpoints.begin(last.unwrap(), rows(&model.acknowledged));
+        let result = loop {
+            match checkpoints.step() {
+                Ok(Some(Progress::Done(installed))) => break Ok(installed),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        match result {
+            Ok(installed) => break installed,
+            Err(error) => assert!(matches!(error, StoreError::NoRoom { .. }), "{error}"),
+        }
+        assert_eq!(checkpoint_files(&mut memory.clone()).unwrap().len(), 1, "the newest stays");
+        attempts += 1;
+        assert!(attempts < 3);
+    };
+    assert_eq!(attempts, 1);
+    log.checkpointed(installed);
+    let _ = write(&mut log, &mut model, 1, Some(vec![9; 100]));
+    drop((log, checkpoints));
+    let (_, opened, replayed) = open(&memory, [2; 32]).unwrap();
+    model.opened(&opened, replayed);
 }

@@ -121,7 +121,7 @@ impl App {
         });
         match outcome {
             // There will be room: it stays pending until then.
-            Ok(_) | Err(EventError::NoRoom { .. }) => outcome,
+            Ok(_) | Err(EventError::NoRoom { .. } | EventError::Grows) => outcome,
             Err(error) => {
                 ends(self)?;
                 let mut left = EVENT_BYTES_MAX;
@@ -142,7 +142,7 @@ impl App {
         let budget = Budget::new();
         let work = Work { function: every.function, answer: None, goes_back: false, budget };
         let outcome = run(work, module, (&mut self.state, &mut self.room), context);
-        if let Err(EventError::NoRoom { .. }) = outcome {
+        if let Err(EventError::NoRoom { .. } | EventError::Grows) = outcome {
             return outcome;
         }
         self.ticks[at] = Some(next_tick(every.period, context.now));

@@ -143,6 +143,11 @@ impl<S: Storage> Checkpoint<S> {
         }
     }
 
+    /// Whether anything was written.
+    pub(crate) fn is_begun(&self) -> bool {
+        !matches!(self.stage, Stage::Create(_))
+    }
+
     /// Does the next piece. After an error the job is over, and what it wrote is removed.
     ///
     /// # Errors
