@@ -90,6 +90,8 @@ struct World<'a> {
     lied: bool,
     /// A checkpoint in which a bit was changed.
     rotten: Option<String>,
+    /// A checkpoint met a full disk, and the older one was given up.
+    alone: bool,
     reached: &'a mut Reached,
 }
 
@@ -113,7 +115,7 @@ impl<'a> World<'a> {
         let mut random = Random(seed);
         let memory = Memory::new(random.next());
         let (model, history) = (Model::default(), Vec::new());
-        Self { random, memory, model, history, lied: false, rotten: None, reached }
+        Self { random, memory, model, history, lied: false, rotten: None, alone: false, reached }
     }
 
     fn reach(&mut self, what: &'static str) {
@@ -126,7 +128,8 @@ impl<'a> World<'a> {
             let fault = self.plan_fault();
             if let End::Found = self.live() {
                 let memory = Memory::new(self.random.next());
-                (self.memory, self.model, self.lied, self.rotten) = (memory, Model::default(), false, None);
+                (self.memory, self.model) = (memory, Model::default());
+                (self.lied, self.rotten, self.alone) = (false, None, false);
                 continue;
             }
             self.fall(fault);
@@ -170,10 +173,8 @@ impl<'a> World<'a> {
     fn rot(&mut self) {
         let names = self.memory.list().unwrap();
         self.rotten.take_if(|rotten| !names.contains(rotten));
-        // Where a full disk left one checkpoint alone, and the log does not go back to its beginning, it may not rot.
-        let checkpoints = names.iter().filter(|name| is_checkpoint(name)).count();
-        let has_other = checkpoints > 1 || names.iter().any(|name| name == "log-0000000000000001");
-        let newest = names.into_iter().filter(|name| is_checkpoint(name) && has_other).max();
+        // Where a full disk left one checkpoint alone, it may not rot.
+        let newest = names.into_iter().filter(|name| is_checkpoint(name) && !self.alone).max();
         let Some(newest) = newest.filter(|_| self.rotten.is_none() && !self.lied) else { return };
         if self.random.below(8) == 0 {
             let mut bytes = self.memory.contents(&newest).unwrap();
@@ -334,11 +335,15 @@ impl<'a> World<'a> {
         match process.checkpoints.step() {
             Ok(Some(Progress::Done(installed))) => {
                 let checkpoint = installed.checkpoint.is_some();
+                self.alone &= !checkpoint;
                 self.reach(if checkpoint { "checkpoint made" } else { "spare made ahead" });
                 process.log.checkpointed(installed);
             }
             Ok(_) => {}
-            Err(StoreError::NoRoom { .. }) => self.reach("checkpoint without room"),
+            Err(StoreError::NoRoom { .. }) => {
+                self.alone = true;
+                self.reach("checkpoint without room");
+            }
             Err(error) => {
                 assert!(matches!(error, StoreError::Io { .. }), "{error}");
                 self.reach("fault in a checkpoint");
@@ -378,4 +383,22 @@ fn years_of_writes_to_the_same_rows_leave_a_bounded_folder() {
     assert!(made > 15 && written > 20_000_000, "{made} checkpoints, {written} bytes");
     // Two checkpoints and one being made, twice what makes one due, four times for padding, and segments beside.
     assert!(most < 4 << 20, "{most} bytes");
+}
+
+/// What a batch costs, counted: one write of one range, one sync, and no file that grows.
+#[test]
+fn a_batch_is_one_range_and_one_sync_and_nothing_grows() {
+    let memory = Memory::new(1);
+    let mut random = Random(1);
+    let (mut log, opened, _) = open(&memory, [1; 32]).unwrap();
+    let (mut sequence, used) = (opened.next_sequence, memory.used());
+    for _ in 0..5 {
+        let before = memory.operations();
+        let appended = log.append(sequence, &random.changes()).unwrap();
+        assert_eq!(memory.operations() - before, 1, "one range");
+        let _ = log.sync(appended).unwrap();
+        assert_eq!(memory.operations() - before, 2, "one sync");
+        sequence += 1;
+    }
+    assert_eq!(memory.used(), used);
 }
