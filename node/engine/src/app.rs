@@ -242,7 +242,7 @@ fn run(
     (state, room): (&mut State, &mut Room),
     context: &Context,
 ) -> Result<Applied, EventError> {
-    let mut machine = Machine::new(module, state, context, std::mem::take(room));
+    let mut machine = Machine::new(module, &mut *state, context, std::mem::take(room));
     let outcome = applied(&mut machine, work, context);
     *room = machine.leave_room();
     let outcome = outcome.and_then(|applied| match state.may_grow || !grows(&applied, state, module) {
@@ -404,7 +404,7 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
     };
     let answer_bytes = answer.as_ref().map_or(0, String::len);
     let mut left = EVENT_BYTES_MAX.checked_sub(answer_bytes).ok_or_else(event_too_large)?;
-    let (deltas, transient) = deltas(machine.state, module, &mut left)?;
+    let (deltas, transient) = deltas(machine.state.changed(), module, &mut left)?;
     let mut applied = Applied { answer, carried, deltas, transient, ..Applied::default() };
     for sent in std::mem::take(&mut machine.sends) {
         let bytes = match send(&sent, module)? {

@@ -85,6 +85,7 @@ impl Budget {
         self.operations
     }
 
+    #[inline]
     pub(crate) fn operations(&mut self, count: u64) -> Result<(), Fault> {
         match self.operations.checked_sub(count) {
             Some(left) => {
@@ -122,6 +123,7 @@ impl Budget {
     }
 
     /// Charges bytes, and an operation for every sixteen.
+    #[inline]
     pub(crate) fn bytes(&mut self, count: usize) -> Result<(), Fault> {
         self.operations(count as u64 / 16)?;
         match self.bytes.checked_sub(count as u64) {

@@ -1,7 +1,7 @@
 //! What loops run over. A cursor over rows keeps the list as it was when the loop began.
 
+use crate::access::Access;
 use crate::keyed::{Key, Range};
-use crate::state::State;
 use crate::table::{Keyed, Slot, Totals, Walk};
 use std::sync::Arc;
 use weft::Value;
@@ -41,7 +41,7 @@ impl Distinct {
         Distinct { rows, field, begun: false, here: None, totals: Vec::new() }
     }
 
-    fn step(&mut self, state: &State) -> Step {
+    fn step(&mut self, state: &Access<'_>) -> Step {
         let (Some(keyed), Walked::Along(walk)) = (state.keyed(self.rows.list), &mut self.rows.walked) else {
             return Step::Done;
         };
@@ -92,8 +92,10 @@ pub(crate) struct Turned {
 #[derive(Debug)]
 pub(crate) enum Alike {
     None,
-    /// A row that no other one is alike, and whether it was given.
-    One(Key, bool),
+    /// The row that the walk backward is at: no other one is alike.
+    One,
+    /// The walk backward came to a row, and whether others are alike was not looked at.
+    Reached,
     /// What rows are alike in, and the walk over them.
     Several(Vec<Value>, Walk),
 }
@@ -101,6 +103,8 @@ pub(crate) enum Alike {
 /// One step of a cursor.
 pub(crate) enum Step {
     Value(Value),
+    /// A value that costs as much as another one that is skipped before it.
+    Second(Value),
     /// A row that was removed since, or that is not the next one.
     Skipped,
     Done,
@@ -139,10 +143,26 @@ impl Cursor {
         }
     }
 
+    /// The next key of rows in an order that is turned round, where it is a word and costs one operation more; none is
+    /// no end.
+    #[inline]
+    pub(crate) fn next_alone(&mut self) -> Option<i64> {
+        match self {
+            Cursor::Rows(Rows { live: false, walked: Walked::Turned(turned), .. }) => turned.next_alone(),
+            _ => None,
+        }
+    }
+
     /// The word of a field in the entry that it is at.
     #[inline]
     pub(crate) fn word_of(&self, field: u16) -> Option<i64> {
-        self.along()?.word_of(field)
+        match self {
+            Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) => walk.word_of(field),
+            Cursor::Rows(Rows { live: false, walked: Walked::Turned(turned), .. }) => {
+                turned.walk()?.word_of(field)
+            }
+            _ => None,
+        }
     }
 
     /// Where the row that it is at stands.
@@ -155,7 +175,7 @@ impl Cursor {
         match self {
             Cursor::Rows(Rows { walked: Walked::Along(walk), .. }) => walk.key(),
             Cursor::Rows(Rows { walked: Walked::Found(keys), .. }) => keys.last().cloned(),
-            Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => turned.key(),
+            Cursor::Rows(Rows { walked: Walked::Turned(turned), .. }) => turned.walk()?.key(),
             _ => None,
         }
     }
@@ -173,7 +193,7 @@ impl Cursor {
         }
     }
 
-    pub(crate) fn step(&mut self, state: &State) -> Step {
+    pub(crate) fn step(&mut self, state: &Access<'_>) -> Step {
         match self {
             Cursor::Closed => Step::Done,
             Cursor::Rows(rows) => match state.keyed(rows.list) {
@@ -222,32 +242,42 @@ impl Rows {
 }
 
 impl Turned {
-    fn key(&self) -> Option<Key> {
+    /// The walk that is at the row that it is at.
+    fn walk(&self) -> Option<&Walk> {
         match &self.alike {
             Alike::None => None,
-            Alike::One(key, _) => Some(key.clone()),
-            Alike::Several(_, walk) => walk.key(),
+            Alike::One | Alike::Reached => Some(&self.all),
+            Alike::Several(_, walk) => Some(walk),
         }
+    }
+
+    /// The next key, where it is a word and plainly that of a row that no other one is alike; none is no end.
+    #[inline]
+    fn next_alone(&mut self) -> Option<i64> {
+        if !matches!(self.alike, Alike::None | Alike::One) {
+            return None;
+        }
+        let word = self.all.next_word()?;
+        let is_alone = self.all.is_alone(self.fields);
+        self.alike = if is_alone { Alike::One } else { Alike::Reached };
+        is_alone.then_some(word)
     }
 
     /// The next key. Nothing of the list changes under way.
     fn step(&mut self, keyed: &Keyed) -> Step {
-        match &mut self.alike {
-            Alike::One(key, given @ false) => {
-                *given = true;
-                return Step::Value(key.clone().into_value());
-            }
-            Alike::Several(_, walk) => {
-                if let Some(key) = walk.next() {
-                    return Step::Value(key.into_value());
-                }
-            }
-            _ => {}
+        if let Alike::Several(_, walk) = &mut self.alike
+            && let Some(key) = walk.next()
+        {
+            return Step::Value(key.into_value());
         }
-        let Some(key) = self.all.next() else { return Step::Done };
+        let reached = match self.alike {
+            Alike::Reached => self.all.key(),
+            _ => self.all.next(),
+        };
+        let Some(key) = reached else { return Step::Done };
         if self.all.is_alone(self.fields) {
-            self.alike = Alike::One(key, false);
-            return Step::Skipped;
+            self.alike = Alike::One;
+            return Step::Second(key.into_value());
         }
         let Some(slot) = keyed.find(&key) else { return Step::Skipped };
         let layout = keyed.layout();

@@ -9,4 +9,4 @@ pub(crate) use expected::expected;
 pub(crate) use read::{
     Misshapen, Read, Unread, filled, read_arguments, read_fields, read_parameter, read_value,
 };
-pub(crate) use write::{write_fields, write_value, write_within};
+pub(crate) use write::{Stream, write_fields, write_value, write_within};

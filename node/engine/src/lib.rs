@@ -4,11 +4,12 @@
 //! sends and answers are handed out. The same state, input, `now` and entropy give the same bytes everywhere.
 //!
 //! How the parts meet: `app` takes events and views, reads their arguments (`json` from outside, `arguments` from
-//! other nodes), and runs code on the `machine`, which changes a `state`; `codec` turns rows and keys into bytes.
+//! other nodes), and runs code on the `machine`, which has `access` to a `state`; `codec` turns rows and keys into bytes.
 //! An event changes the state in place and `undo` remembers what was: where the event is refused it is played backward,
 //! where not the log's deltas are what differs from it. `table` keeps the rows of a list; a snapshot shares its pages,
 //! and what changes while one is held is copied once.
 
+mod access;
 mod allowance;
 mod app;
 mod arguments;

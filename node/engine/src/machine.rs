@@ -9,7 +9,8 @@
 //! it is found among n; an entry eight more where it is made or removed; a row one for each field where it is put or
 //! removed, and the bytes of a record where it is read as a whole. Reading an event's arguments costs the same before
 //! the code runs: one a value, and the bytes of what is made. Bytes made are never given back: the budget is a sum,
-//! not a peak.
+//! not a peak. The list that a view gives costs what making it and writing it costs, also where its records are written
+//! one by one and never made.
 //!
 //! Calls do not use the stack of the thread: callers are kept in a list, and calls among functions are acyclic.
 
@@ -18,12 +19,13 @@ mod ranges;
 mod rows;
 mod values;
 
+use crate::access::Access;
 use crate::budget::{Budget, Fault, SENDS_MAX};
 use crate::chance::Chance;
 use crate::cursor::{Cursor, Distinct, Step};
 use crate::event::Context;
+use crate::json::Stream;
 use crate::keyed::Key;
-use crate::state::State;
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Operation, Over, Register, TestOperation};
@@ -32,10 +34,12 @@ use weft::module::Module;
 /// What runs, and what it changed and sent so far.
 pub(crate) struct Machine<'m> {
     pub(crate) module: &'m Module,
-    pub(crate) state: &'m mut State,
+    pub(crate) state: Access<'m>,
     pub(crate) budget: Budget,
     pub(crate) sends: Vec<Sent>,
     pub(crate) now: i64,
+    /// Where the outermost function's list is written to instead of being made.
+    pub(crate) stream: Option<Stream<'m>>,
     chance: Chance,
     /// Of the running function and its callers.
     registers: Vec<Value>,
@@ -130,16 +134,17 @@ impl<'m> Machine<'m> {
     /// A machine in a room, where the arguments of what runs first are.
     pub(crate) fn new(
         module: &'m Module,
-        state: &'m mut State,
+        state: impl Into<Access<'m>>,
         world: &Context,
         Room { registers, cursors, callers }: Room,
     ) -> Machine<'m> {
         Machine {
             module,
-            state,
+            state: state.into(),
             budget: Budget::new(),
             sends: Vec::new(),
             now: world.now,
+            stream: None,
             chance: Chance::new(world.entropy),
             registers,
             cursors,
@@ -257,6 +262,7 @@ impl<'m> Machine<'m> {
                     let number = self.next_id(list)?;
                     self.set_word(out, number);
                 }
+                Operation::PushRecord { list, first, count } => self.push_record(list, first, count)?,
                 Operation::Now { out } => self.set_word(out, self.now),
                 Operation::Next { cursor, out, done } => {
                     if !self.next(cursor, out)? {
@@ -399,7 +405,7 @@ impl<'m> Machine<'m> {
                 self.set(out, value);
             }
             Operation::Me { out } => {
-                let me = Value::Node(Arc::clone(&self.state.me));
+                let me = Value::Node(Arc::clone(&self.state.whole().me));
                 self.set(out, me);
             }
             Operation::Open { cursor, over } => self.open(cursor, over)?,
@@ -437,17 +443,26 @@ impl<'m> Machine<'m> {
     fn next(&mut self, cursor: u16, out: Register) -> Result<bool, Fault> {
         let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
         if let Some(word) = place.next_word() {
-            match &mut self.registers[self.running.base + out as usize] {
-                Value::Word(place) => *place = word,
-                other => *other = Value::Word(word),
-            }
+            self.set_word(out, word);
             return Ok(true);
         }
+        if let Some(word) = place.next_alone() {
+            // As much as a row costs that is skipped.
+            self.budget.one()?;
+            self.set_word(out, word);
+            return Ok(true);
+        }
+        let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
         loop {
-            let step = place.step(self.state);
+            let step = place.step(&self.state);
             self.budget.operations(place.search_operations())?;
             match step {
                 Step::Value(value) => {
+                    self.set(out, value);
+                    return Ok(true);
+                }
+                Step::Second(value) => {
+                    self.budget.one()?;
                     self.set(out, value);
                     return Ok(true);
                 }

@@ -277,6 +277,26 @@ impl State {
         self.scratch = other.scratch;
     }
 
+    /// Whether a list is local to functions.
+    #[inline]
+    pub(crate) fn is_local(list: u32) -> bool {
+        list >= SCRATCH
+    }
+
+    /// A state that has nothing but the local lists of this one.
+    pub(crate) fn local(&self) -> State {
+        State {
+            me: Arc::clone(&self.me),
+            lists: Vec::new(),
+            timers: Timers::default(),
+            settings: Arc::clone(&self.settings),
+            scratch: self.scratch.clone(),
+            undo: Undo::default(),
+            may_grow: true,
+        }
+    }
+
+    #[inline]
     pub(crate) fn keyed(&self, list: u32) -> Option<&Keyed> {
         if let Some(local) = list.checked_sub(SCRATCH) {
             return self.scratch.get(local as usize);

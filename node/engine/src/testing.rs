@@ -263,8 +263,8 @@ impl<'m> World<'m> {
             }
         }
         let node = &self.nodes[visited];
-        let before = std::mem::replace(machine.state, node.app.state().clone());
-        machine.state.keep_local_lists_of(before);
+        let before = std::mem::replace(machine.state.changed(), node.app.state().clone());
+        machine.state.changed().keep_local_lists_of(before);
         machine.now = self.now;
         Ok(())
     }

@@ -101,6 +101,42 @@ fn a_view_is_written_no_further_than_is_wanted() {
 }
 
 #[test]
+fn a_list_of_records_that_is_written_while_it_is_made_reads_and_ends_as_one_that_is_made() {
+    let source = "app a
+record R { i: int, t: text? }
+state l: list of R by i
+fn some(n: int) = [R { i, t: \"\\\"{i}\" } for i in 1 .. n]
+view made(n: int) -> list of R { return some(n) }
+view written(n: int) = [R { i, t: \"\\\"{i}\" } for i in 1 .. n]
+view others(n: int) = [r for r in some(n)]
+view within(n: int) = [{ i, rows: some(i) } for i in 1 .. n order by i desc]
+view refused(n: int) = [{ i, half: i / (2 - i) } for i in 1 .. n]
+view rows = [r for r in l]";
+    let app = app(source);
+    let of = |name: &str, n: i64, bytes_max: usize| {
+        let query = [("n".into(), n.to_string())];
+        app.snapshot().view_within(name, &query, "local", 0, bytes_max, &Allowance::new(0))
+    };
+    let two = r#"[{"i":1,"t":"\"1"},{"i":2,"t":"\"2"}]"#;
+    for view in ["made", "written", "others"] {
+        assert_eq!(of(view, 2, two.len()), Ok(two.into()), "{view}");
+        assert_eq!(
+            of(view, 2, two.len() - 1),
+            Err(ViewError::TooLarge { bytes_max: two.len() - 1 }),
+            "{view}"
+        );
+        assert_eq!(of(view, 100_000, 4_000), Err(ViewError::TooLarge { bytes_max: 4_000 }), "{view}");
+        assert_eq!(of(view, 0, 2), Ok("[]".into()), "{view}");
+        assert_eq!(of(view, 0, 1), Err(ViewError::TooLarge { bytes_max: 1 }), "{view}");
+        assert!(matches!(of(view, 10_000_000, usize::MAX), Err(ViewError::Budget { .. })), "{view}");
+    }
+    let within = format!(r#"[{{"i":2,"rows":{two}}},{{"i":1,"rows":[{{"i":1,"t":"\"1"}}]}}]"#);
+    assert_eq!(of("within", 2, usize::MAX), Ok(within));
+    assert_eq!(of("refused", 2, usize::MAX), Err(ViewError::Refused { reason: "division by zero".into() }));
+    assert_eq!(app.snapshot().view("rows", &[], "local", 0), Ok("[]".into()));
+}
+
+#[test]
 fn a_query_for_a_text_longer_than_any_key_finds_what_it_would_without_an_index() {
     const BEYOND: [&str; 3] = ["a", "xx", "y"];
     let source = |by: &str| {

@@ -307,6 +307,12 @@ pub enum Operation {
         list: Register,
         value: Register,
     },
+    /// `MakeRecord` and `Push` in one, of a record that nobody else wants (*by size*).
+    PushRecord {
+        list: Register,
+        first: Register,
+        count: u16,
+    },
     ListLength {
         out: Register,
         list: Register,
@@ -619,4 +625,6 @@ pub struct Function {
     pub cursors: u16,
     /// Its operations; the last one returns.
     pub code: Vec<Operation>,
+    /// Where the list is made that is all that it gives: added to, returned, and not looked at.
+    pub collects: Option<Register>,
 }

@@ -6,7 +6,7 @@ use crate::allowance::Allowance;
 use crate::budget::{Budget, Fault};
 use crate::deltas::Delta;
 use crate::event::{Context, ViewError};
-use crate::json::{self, Unread};
+use crate::json::{self, Stream, Unread};
 use crate::keyed::Range;
 use crate::machine::{Machine, Room};
 use crate::state::{COUNTERS, List, State, TIMERS, TimerKey};
@@ -82,15 +82,20 @@ impl Snapshot {
         if door.takes_caller {
             arguments.push(Value::Text(by.into()));
         }
-        let (mut state, context) = (self.state.clone(), Context { now, entropy: [0; 32], room: 0 });
+        let context = Context { now, entropy: [0; 32], room: 0 };
         let mut room = Room::default();
         room.place(arguments);
-        let mut machine = Machine::new(module, &mut state, &context, room);
-        std::mem::swap(&mut machine.budget, budget);
-        let value = machine.run(door.function);
-        std::mem::swap(&mut machine.budget, budget);
+        let mut machine = Machine::new(module, &self.state, &context, room);
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
-        let text = json::write_within(&value.map_err(view_refusal)?, kind, module, budget, bytes_max);
+        let collects = module.functions[door.function as usize].collects;
+        machine.stream = Stream::of(kind, collects, module, bytes_max);
+        std::mem::swap(&mut machine.budget, budget);
+        let outcome = machine.run(door.function);
+        std::mem::swap(&mut machine.budget, budget);
+        let text = match machine.stream.take() {
+            Some(stream) => stream.end(outcome.map(drop), budget),
+            None => outcome.and_then(|value| json::write_within(&value, kind, module, budget, bytes_max)),
+        };
         text.map_err(view_refusal)?.ok_or(ViewError::TooLarge { bytes_max })
     }
 

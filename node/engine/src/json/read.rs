@@ -464,6 +464,11 @@ fn node_from_text(text: &str, module: &Module) -> Result<Value, Misshapen> {
     })
 }
 
+/// The number that a whole text is, if it is short and regular.
+fn whole_number(text: &str) -> Option<i64> {
+    straight::short_number(text.as_bytes()).filter(|(_, length)| *length == text.len()).map(|(word, _)| word)
+}
+
 /// One parameter of a query: numbers, texts, nodes, bools and cases as they are, lists and records as JSON.
 pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module, budget: &mut Budget) -> Read<Value> {
     let kind = match &field.kind {
@@ -472,6 +477,10 @@ pub(crate) fn read_parameter(text: &str, field: &Field, module: &Module, budget:
     };
     match kind {
         Type::Text => budget.bytes(text.len()).map(|()| Value::Text(text.into())).map_err(Unread::Fault),
+        Type::Int | Type::Time | Type::Duration if let Some(word) = whole_number(text) => {
+            // As reading any value costs.
+            budget.operations(1).map(|()| Value::Word(word)).map_err(Unread::Fault)
+        }
         Type::Node | Type::Enum(_) | Type::Bytes | Type::Endpoint => from_text(text, kind, module, budget),
         // A word where a number is wanted is shown as it is: whoever writes a query does not think of JSON.
         Type::Bool | Type::Int | Type::Real | Type::Time | Type::Duration

@@ -5,7 +5,7 @@ use super::keys::long_key;
 use crate::arguments;
 use crate::budget::{Fault, KEY_BYTES_MAX, TIMER_BYTES_MAX, VALUE_BYTES};
 use crate::keyed::{Key, Range, Row};
-use crate::state::{List, TIMERS_MAX, TimerKey, timer_key};
+use crate::state::{TIMERS_MAX, TimerKey, timer_key};
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Operation, Register};
@@ -59,7 +59,7 @@ impl Machine<'_> {
             }
             Operation::RemoveRow { list, key } => self.remove_row(list, key)?,
             Operation::Clear { list } => {
-                if let Some(keyed) = self.state.keyed_mut(list) {
+                if let Some(keyed) = self.state.changed().keyed_mut(list) {
                     keyed.clear();
                 }
             }
@@ -82,18 +82,16 @@ impl Machine<'_> {
                 self.set(out, Value::List(Arc::new(rows)));
             }
             Operation::LoadVariable { out, list } => {
-                let Some(List::Variable(value)) = self.state.lists.get(list as usize) else {
-                    return Err(Fault::unproven("a variable"));
-                };
+                let value = self.state.variable(list).ok_or_else(|| Fault::unproven("a variable"))?;
                 let value = value.clone();
                 self.set(out, value);
             }
             Operation::StoreVariable { list, value } => {
                 let value = self.get(value).clone();
-                self.state.store(list, value)?;
+                self.state.changed().store(list, value)?;
             }
             Operation::Setting { out, setting } => {
-                let value = self.state.settings.get(setting as usize).cloned();
+                let value = self.state.whole().settings.get(setting as usize).cloned();
                 let value = value.ok_or_else(|| Fault::unproven("a setting"))?;
                 let declared = &self.module.settings[setting as usize];
                 if matches!(value, Value::None) && !matches!(declared.kind, Type::Optional(_)) {
@@ -105,14 +103,15 @@ impl Machine<'_> {
             Operation::Start { timer, first, count, time } => {
                 let due = self.word(time)?;
                 let key = self.timer(timer, first, count)?;
-                if self.state.timers.len() >= TIMERS_MAX && self.state.timers.due(&key).is_none() {
+                let timers = &self.state.whole().timers;
+                if timers.len() >= TIMERS_MAX && timers.due(&key).is_none() {
                     return Err(Fault::Budget { unit: "pending timers", limit: TIMERS_MAX as u64 });
                 }
-                self.state.set_timer(&key, Some(due))?;
+                self.state.changed().set_timer(&key, Some(due))?;
             }
             Operation::Cancel { timer, first, count } => {
                 let key = self.timer(timer, first, count)?;
-                self.state.set_timer(&key, None)?;
+                self.state.changed().set_timer(&key, None)?;
             }
             Operation::Random { out, low, high } => {
                 let (low, high) = (self.word(low)?, self.word(high)?);
@@ -156,7 +155,7 @@ impl Machine<'_> {
         let keyed = self.keyed(list)?;
         let before = keyed.find(&key).map(|slot| keyed.row(slot));
         self.charge_entries(list, &key, before.as_deref(), Some(row))?;
-        self.state.put(list, key, row)
+        self.state.changed().put(list, key, row)
     }
 
     #[inline]
@@ -253,7 +252,7 @@ impl Machine<'_> {
             let row = self.registers[fields.clone()].to_vec();
             self.charge_entries(list, &key, None, Some(&row))?;
         }
-        self.state.add(list, key.clone(), &self.registers[fields])?;
+        self.state.changed().add(list, key.clone(), &self.registers[fields])?;
         self.set(out, key.into_value());
         Ok(())
     }
@@ -280,7 +279,7 @@ impl Machine<'_> {
             return Ok(None);
         }
         let word = *word;
-        self.state.add(list, key, row)?;
+        self.state.changed().add(list, key, row)?;
         Ok(Some(word))
     }
 
@@ -293,7 +292,7 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         if let (Value::Word(key), Value::Word(word)) = (self.get(key), self.get(value)) {
             let (key, word) = (*key, *word);
-            if self.state.set_plain(list, key, field, word)? {
+            if self.state.changed().set_plain(list, key, field, word)? {
                 return Ok(());
             }
         }
@@ -309,7 +308,7 @@ impl Machine<'_> {
             return Ok(());
         }
         self.charge_moved_entries(list, (&key, slot), field, &value)?;
-        self.state.set(list, (key, slot), field, value)
+        self.state.changed().set(list, (key, slot), field, value)
     }
 
     fn no_such_row(&self, list: u32) -> Fault {
@@ -329,8 +328,8 @@ impl Machine<'_> {
             (Some(_), Key::Word(number)) => Some(*number),
             _ => None,
         };
-        match (self.state.remove(list, key)?, number) {
-            (true, Some(number)) if list < SCRATCH => self.state.count_up(list, number),
+        match (self.state.changed().remove(list, key)?, number) {
+            (true, Some(number)) if list < SCRATCH => self.state.changed().count_up(list, number),
             _ => Ok(()),
         }
     }
@@ -339,7 +338,7 @@ impl Machine<'_> {
         let greatest = self.keyed(list)?.greatest();
         let next =
             greatest.checked_add(1).ok_or_else(|| Fault::Refused("the list has no numbers left".into()))?;
-        self.state.count_up(list, next)?;
+        self.state.changed().count_up(list, next)?;
         Ok(next)
     }
 }

@@ -58,14 +58,13 @@ impl Machine<'_> {
             | Operation::BytesLength { .. }
             | Operation::TextFunction { .. }
             | Operation::TextContains { .. } => self.on_texts(operation)?,
-            Operation::MakeRecord { out, first, count } => {
-                self.budget.bytes(count as usize * size_of::<Value>())?;
-                let record = Value::Record(self.several(first, count).into());
-                self.set(out, record);
-            }
             Operation::Field { out, record, field } => {
                 let value = self.record(record)?[field as usize].clone();
                 self.set(out, value);
+            }
+            Operation::MakeRecord { out, first, count } => {
+                let record = self.make_record(first, count)?;
+                self.set(out, record);
             }
             Operation::WithField { out, record, field, value } => {
                 let changed = self.with_field(&Arc::clone(self.record(record)?), field, value)?;
@@ -83,6 +82,51 @@ impl Machine<'_> {
             | Operation::Truncate { .. } => self.on_lists(operation)?,
             other => self.on_rows(other)?,
         }
+        Ok(())
+    }
+
+    pub(super) fn make_record(&mut self, first: Register, count: u16) -> Result<Value, Fault> {
+        self.budget.bytes(count as usize * size_of::<Value>())?;
+        Ok(Value::Record(self.several(first, count).into()))
+    }
+
+    /// Whether the list in a register is written and not made.
+    #[inline]
+    fn is_written(&self, list: Register) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.list == list) && self.callers.is_empty()
+    }
+
+    /// Adds a record of some registers to the list in another one.
+    pub(super) fn push_record(&mut self, list: Register, first: Register, count: u16) -> Result<(), Fault> {
+        if !self.is_written(list) {
+            let record = self.make_record(first, count)?;
+            return self.push(list, record);
+        }
+        // As if it were made.
+        self.budget.bytes(count as usize * size_of::<Value>())?;
+        self.budget.bytes(size_of::<Value>())?;
+        let from = self.running.base + first as usize;
+        let Some(stream) = &mut self.stream else { return Err(Fault::unproven("a list")) };
+        stream.record(&self.registers[from..from + count as usize], self.module, &mut self.budget)
+    }
+
+    /// Adds a value to the list in a register.
+    pub(super) fn push(&mut self, list: Register, value: Value) -> Result<(), Fault> {
+        if self.is_written(list)
+            && let Some(stream) = &mut self.stream
+        {
+            self.budget.bytes(size_of::<Value>())?;
+            return stream.value(&value, self.module, &mut self.budget);
+        }
+        let place = &mut self.registers[self.running.base + list as usize];
+        let Value::List(values) = place else { return Err(Fault::unproven("a list")) };
+        if let Some(values) = Arc::get_mut(values) {
+            self.budget.bytes(size_of::<Value>())?;
+            values.push(value);
+            return Ok(());
+        }
+        self.budget.bytes((values.len() + 1) * size_of::<Value>())?;
+        Arc::make_mut(values).push(value);
         Ok(())
     }
 
@@ -237,11 +281,7 @@ impl Machine<'_> {
             Operation::MakeList { out } => self.set(out, Value::List(Arc::default())),
             Operation::Push { list, value } => {
                 let value = self.get(value).clone();
-                let Value::List(mut values) = self.take(list) else { return Err(Fault::unproven("a list")) };
-                let copied = if Arc::get_mut(&mut values).is_none() { values.len() } else { 0 };
-                self.budget.bytes((copied + 1) * size_of::<Value>())?;
-                Arc::make_mut(&mut values).push(value);
-                self.set(list, Value::List(values));
+                self.push(list, value)?;
             }
             Operation::ListLength { out, list } => {
                 let length = self.list(list)?.len() as i64;

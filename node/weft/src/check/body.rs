@@ -115,6 +115,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) named_by_is: HashMap<String, Span>,
     /// How many loops around run over a whole list of the state.
     pub(super) scans: u16,
+    /// Where the list is made that is all that the body gives.
+    pub(super) collects: Option<Register>,
     /// In a test: the first word that only a simulator can do.
     pub(super) simulator: Option<String>,
     next: Register,
@@ -139,6 +141,7 @@ impl<'c, 'a> Body<'c, 'a> {
             has_own_lists: false,
             named_by_is: HashMap::new(),
             scans: 0,
+            collects: None,
             simulator: None,
             next: 0,
             highest: 0,
@@ -149,8 +152,13 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     pub(super) fn finish(self, number: u32) {
-        self.checker.module.functions[number as usize] =
-            Function { name: self.name, registers: self.highest, cursors: self.cursors, code: self.code };
+        self.checker.module.functions[number as usize] = Function {
+            name: self.name,
+            registers: self.highest,
+            cursors: self.cursors,
+            code: self.code,
+            collects: self.collects,
+        };
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
@@ -338,6 +346,38 @@ impl<'c, 'a> Body<'c, 'a> {
         if from != out {
             self.emit(Operation::Copy { out, from });
         }
+    }
+
+    /// Adds a value to a list; a record that was made since a mark is of no other use.
+    pub(super) fn push_made(&mut self, list: Register, value: Register, mark: Register) {
+        let made = if value < mark { None } else { self.take_back_record(value) };
+        self.emit(match made {
+            Some((first, count)) => Operation::PushRecord { list, first, count },
+            None => Operation::Push { list, value },
+        });
+    }
+
+    /// As [`Body::copy`], of a value that was lowered since a mark: what made it puts it there at once, where that is the
+    /// operation before and nothing jumps behind it.
+    pub(super) fn put_into(&mut self, from: Register, out: Register, mark: Register) {
+        if from >= mark
+            && self.aimed_at < self.here()
+            && let Some(
+                Operation::Constant { out: made, .. }
+                | Operation::Now { out: made }
+                | Operation::Arithmetic { out: made, .. }
+                | Operation::Join { out: made, .. }
+                | Operation::Field { out: made, .. }
+                | Operation::FieldOf { out: made, .. }
+                | Operation::FieldThere { out: made, .. }
+                | Operation::LoadVariable { out: made, .. },
+            ) = self.code.last_mut()
+            && *made == from
+        {
+            *made = out;
+            return;
+        }
+        self.copy(from, out);
     }
 
     pub(super) fn constant(&mut self, value: Value) -> Register {

@@ -6,7 +6,9 @@ use super::{Checker, Signature};
 use crate::code::Operation;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{self, Destination, Door, Output, Type};
-use crate::syntax::tree::{Field, File, Function, FunctionBody, Handler, HandlerKind, Source, Word};
+use crate::syntax::tree::{
+    ExpressionKind, Field, File, Function, FunctionBody, Handler, HandlerKind, Source, Word,
+};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -258,6 +260,9 @@ impl Body<'_, '_> {
         match &function.body {
             FunctionBody::Expression(value) => {
                 let found = self.lower(value, declared.as_ref());
+                if matches!(&*value.kind, ExpressionKind::Comprehension(..)) {
+                    self.collects = Some(found.register);
+                }
                 let kind = match declared {
                     Some(declared) => {
                         self.must_fit(&found.kind, &declared, value.span);

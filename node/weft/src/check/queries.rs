@@ -5,7 +5,7 @@ mod distinct;
 mod indexes;
 
 use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
-use crate::code::{Operation, Over, Register, Target};
+use crate::code::{Arithmetic, Operation, Over, Register, Target};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::module::Type;
 use crate::syntax::tree::{Block, Expression, Group, Query, Word};
@@ -44,6 +44,14 @@ impl Runs<'_> {
 struct Mode<'b> {
     runs: Runs<'b>,
     wanted: Wanted,
+}
+
+/// Counts what a `take` takes, in registers.
+#[derive(Clone, Copy)]
+struct Counted {
+    limit: Register,
+    counter: Register,
+    one: Register,
 }
 
 /// What one loop of a query runs over.
@@ -133,10 +141,14 @@ impl<'c, 'a> Body<'c, 'a> {
                 _ => Wanted::List,
             };
             let mut leave = Vec::new();
-            let counter = limit.map(|_| self.constant(Value::Word(0)));
+            let counted = limit.map(|limit| Counted {
+                limit,
+                counter: self.constant(Value::Word(0)),
+                one: self.constant(Value::Word(1)),
+            });
             self.sources(&loops, 0, Mode { runs, wanted }, 0, &mut leave, &mut |body, again, leave| {
-                if let (Some(limit), Some(counter)) = (limit, counter) {
-                    body.count_to(counter, limit, leave);
+                if let Some(counted) = counted {
+                    body.count_to(counted, leave);
                 }
                 each(body, again, leave);
             });
@@ -193,9 +205,7 @@ impl<'c, 'a> Body<'c, 'a> {
             body.copy(key.register, first);
             key_kind = key.kind;
             row_kind = body.grouped_row(&loops, first.saturating_add(1), query);
-            let record = body.register();
-            body.emit(Operation::MakeRecord { out: record, first, count: 2 });
-            body.emit(Operation::Push { list, value: record });
+            body.emit(Operation::PushRecord { list, first, count: 2 });
         });
         self.emit(Operation::Group { list });
         if key_kind == Type::Broken || row_kind == Type::Broken {
@@ -253,16 +263,10 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Leaves when as many were taken as wanted.
-    fn count_to(&mut self, counter: Register, limit: Register, leave: &mut Vec<usize>) {
-        let mark = self.mark();
-        let more = self.register();
-        let comparison = Self::comparison(&Type::Int);
-        self.emit(Operation::Less { comparison, out: more, left: counter, right: limit });
-        leave.push(self.jump_unless(more));
-        let one = self.constant(Value::Word(1));
-        let operator = crate::code::Arithmetic::Add;
+    fn count_to(&mut self, Counted { limit, counter, one }: Counted, leave: &mut Vec<usize>) {
+        leave.push(self.emit(Operation::JumpLess { left: counter, right: limit, wanted: false, to: 0 }));
+        let operator = Arithmetic::Add;
         self.emit(Operation::Arithmetic { operator, out: counter, left: counter, right: one });
-        self.release(mark);
     }
 
     fn sources(
@@ -277,18 +281,33 @@ impl<'c, 'a> Body<'c, 'a> {
         let Some(source) = loops.sources.get(at) else { return each(self, again, leave) };
         let depth = self.scope.len();
         let opened = self.over(loops, at, mode);
-        let cursor = self.cursor();
-        self.emit(Operation::Open { cursor, over: opened.over });
-        let again = self.loop_start();
-        let out = self.register();
-        let next = self.emit(Operation::Next { cursor, out, done: 0 });
-        let origin = opened.origin.map(|(origin, _)| match origin.held {
-            Held::Key => Origin { held: Held::Here(cursor), ..origin },
-            Held::Group(grouping) => Origin { held: Held::Group(grouping.inside(cursor)), ..origin },
-            _ => origin,
-        });
-        let element = Operand { register: out, kind: opened.element, origin };
-        self.bind_element(source.name, element, opened.origin.is_some_and(|(_, live)| live), again);
+        let origin = opened.origin.map(|(origin, _)| origin);
+        let is_live = opened.origin.is_some_and(|(_, live)| live);
+        let (again, next) = match self.only_row(&opened.over) {
+            // The loop around it goes on behind the row, and where there is none.
+            Some((list, key)) if at > 0 => {
+                let jump = self.emit(Operation::JumpHasRow { list, key, wanted: false, to: 0 });
+                self.aim_back(jump, again);
+                let element = Operand { register: key, kind: opened.element, origin };
+                self.bind_element(source.name, element, is_live, again);
+                (again, None)
+            }
+            _ => {
+                let cursor = self.cursor();
+                self.emit(Operation::Open { cursor, over: opened.over });
+                let again = self.loop_start();
+                let out = self.register();
+                let next = self.emit(Operation::Next { cursor, out, done: 0 });
+                let origin = origin.map(|origin| match origin.held {
+                    Held::Key => Origin { held: Held::Here(cursor), ..origin },
+                    Held::Group(grouping) => Origin { held: Held::Group(grouping.inside(cursor)), ..origin },
+                    _ => origin,
+                });
+                let element = Operand { register: out, kind: opened.element, origin };
+                self.bind_element(source.name, element, is_live, again);
+                (again, Some(next))
+            }
+        };
         for condition in opened.conditions {
             let begins = self.here();
             let condition = self.condition(condition);
@@ -298,8 +317,10 @@ impl<'c, 'a> Body<'c, 'a> {
         self.scans += u16::from(opened.is_scan);
         self.sources(loops, at + 1, mode, again, leave, each);
         self.scans -= u16::from(opened.is_scan);
-        self.jump_to(again);
-        self.aim(next);
+        if let Some(next) = next {
+            self.jump_to(again);
+            self.aim(next);
+        }
         self.leave_scope(depth);
     }
 
@@ -435,9 +456,7 @@ impl<'c, 'a> Body<'c, 'a> {
             elements.push(operand);
         }
         let count = (query.order.len() + query.sources.len()) as u16;
-        let record = self.register();
-        self.emit(Operation::MakeRecord { out: record, first, count });
-        self.emit(Operation::Push { list, value: record });
+        self.emit(Operation::PushRecord { list, first, count });
         elements
     }
 
@@ -500,12 +519,13 @@ impl<'c, 'a> Body<'c, 'a> {
         self.emit(Operation::MakeList { out: list });
         let mut kind = Type::Broken;
         self.query(query, Runs::Value(Some(value)), &mut |body, _, _| {
+            let mark = body.mark();
             let found = body.lower(value, element.as_ref());
             kind = match &element {
                 Some(element) if body.checker.fits(&found.kind, element) => element.clone(),
                 _ => body.told(found.kind, value.span),
             };
-            body.emit(Operation::Push { list, value: found.register });
+            body.push_made(list, found.register, mark);
         });
         let kind = self.checker.list_type(kind, value.span);
         Operand { register: list, kind, origin: None }

@@ -94,8 +94,9 @@ impl Body<'_, '_> {
                     format!("`{}` is given twice", name.text),
                 ));
             }
+            let mark = self.mark();
             let register = self.need(value, &kind);
-            self.copy(register, first.saturating_add(field));
+            self.put_into(register, first.saturating_add(field), mark);
         }
         for (at, field) in fields.iter().enumerate().filter(|(at, _)| !given[*at]) {
             match &field.default {
@@ -139,8 +140,9 @@ impl Body<'_, '_> {
                 ));
                 is_broken = true;
             }
+            let mark = self.mark();
             let found = self.lower(value, None);
-            self.copy(found.register, first.saturating_add(at as Register));
+            self.put_into(found.register, first.saturating_add(at as Register), mark);
             let kind = self.told(found.kind, value.span);
             is_broken |= kind == Type::Broken;
             fields.push((name.text, kind));
@@ -178,6 +180,7 @@ impl Body<'_, '_> {
         let list = self.register();
         self.emit(Operation::MakeList { out: list });
         for value in values {
+            let mark = self.mark();
             let found = self.lower(value, element.as_ref());
             let kind = match &element {
                 None => found.kind.clone(),
@@ -191,7 +194,7 @@ impl Body<'_, '_> {
                 },
             };
             element = Some(kind);
-            self.emit(Operation::Push { list, value: found.register });
+            self.push_made(list, found.register, mark);
         }
         let Some(element) = element else {
             self.report(

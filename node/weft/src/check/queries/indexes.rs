@@ -275,8 +275,9 @@ impl<'c, 'a> Body<'c, 'a> {
         let first = self.row_of_registers(values.len());
         for (at, (field, value)) in values.into_iter().enumerate() {
             let kind = self.checker.record(record).fields[field as usize].kind.clone();
+            let mark = self.mark();
             let register = self.need(value, &kind);
-            self.copy(register, first.saturating_add(at as Register));
+            self.put_into(register, first.saturating_add(at as Register), mark);
         }
         let end = |end: Option<(u16, End, &Expression)>| end.map_or(End::Open, |(_, end, _)| end);
         Rows {
@@ -289,6 +290,18 @@ impl<'c, 'a> Body<'c, 'a> {
             order: way.order,
             live: false,
         }
+    }
+
+    /// The list and the key of the one row that a loop runs over at most, where that is a key of one plain word and
+    /// nothing changes the row.
+    pub(super) fn only_row(&self, over: &Over) -> Option<(u32, Register)> {
+        let Over::Rows(Rows { list, index: None, first, equal: 1, live: false, .. }) = *over else {
+            return None;
+        };
+        let (record, keys, _) = self.checker.keyed(list)?;
+        let fields = &self.checker.record(record).fields;
+        let by_word = matches!(keys, [key] if is_plain_word(&fields[*key as usize].kind));
+        by_word.then_some((list, first))
     }
 
     /// Lowers how many rows of a list a query's condition leaves, if the key or an index tells it; else nothing.
