@@ -130,6 +130,8 @@ fn statement() -> impl Strategy<Value = String> {
         "log add x.id; x.a += 1",
         "log add x.id; if x.a == 1 { x.b = \"y\" }",
         "log add x.id; remove l[x.id]",
+        "log add x.id; remove z for z in l where z.id == x.id + 1; l add R { id: x.id + 1, a: n, b: t, c: .odd, r: 0.5 }",
+        "log add x.id; remove l[x.id + 1]; let z = l add R { id: x.id + 1, a: n, b: t, c: .odd, r: 0.5 }",
         "log add x.id; l put R { id: x.id + 1, a: n, b: t, c: .odd, r: 0.5 }",
         "let y = x; y.a = n; log add x.a",
         "log add x.id; if length(log) > 3 { break }",

@@ -24,6 +24,30 @@ impl Body<'_, '_> {
         }
     }
 
+    /// Whether statements may change one of these fields of a row that a list had when they began, whatever its key.
+    pub(super) fn may_change_fields(&self, block: &Block, list: u32, fields: &[&str]) -> bool {
+        let (mut changes, mut adds, mut removes) = (false, false, false);
+        walk::statements(block, &mut |statement| match &statement.kind {
+            StatementKind::Assign { place, .. } => changes |= names_field(place, fields),
+            StatementKind::Change(change)
+            | StatementKind::Let {
+                value: Some(LetValue::Change(change) | LetValue::Else(_, Otherwise::Change(change))),
+                ..
+            } => {
+                changes |= change.replace;
+                adds |= self.change_is_of(change, list);
+            }
+            StatementKind::Remove { place, query } => {
+                removes |= self.remove_is_of(place, query.as_ref(), list);
+            }
+            // A `do` may put into any list of the state.
+            StatementKind::Place(_) => changes = true,
+            _ => {}
+        });
+        // What is removed and added again is another row at the same key.
+        changes || adds && removes
+    }
+
     fn changes_rows(&self, statement: &Statement, list: u32) -> bool {
         match &statement.kind {
             StatementKind::Assign { place, .. } => self.place_is_of(place, list),
@@ -94,31 +118,13 @@ impl Body<'_, '_> {
     }
 }
 
-/// Whether statements may change one of these fields of some row.
-pub(super) fn changes_fields(block: &Block, fields: &[&str]) -> bool {
-    let mut changes = false;
-    walk::statements(block, &mut |statement| match &statement.kind {
-        StatementKind::Assign { place, .. } => {
-            walk::inner(place, &mut |part| {
-                if let ExpressionKind::Field(_, field) = &*part.kind {
-                    changes |= fields.contains(&field.text.as_str());
-                }
-            });
+/// Whether a place has one of these fields on its way.
+fn names_field(place: &Expression, fields: &[&str]) -> bool {
+    let mut names = false;
+    walk::inner(place, &mut |part| {
+        if let ExpressionKind::Field(_, field) = &*part.kind {
+            names |= fields.contains(&field.text.as_str());
         }
-        StatementKind::Change(change) => changes |= change.replace,
-        StatementKind::Let { .. } | StatementKind::Place(_) => changes |= may_call_or_put(&statement.kind),
-        _ => {}
     });
-    changes
-}
-
-fn may_call_or_put(statement: &StatementKind) -> bool {
-    match statement {
-        StatementKind::Place(_) => true,
-        StatementKind::Let { value: Some(LetValue::Change(change)), .. } => change.replace,
-        StatementKind::Let { value: Some(LetValue::Else(_, Otherwise::Change(change))), .. } => {
-            change.replace
-        }
-        _ => false,
-    }
+    names
 }

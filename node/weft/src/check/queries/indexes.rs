@@ -4,7 +4,6 @@
 //! refuse is looked up, rows come in the order that is wanted, and where something may change under way, or rows are
 //! found in another order, each is tested against the whole condition all the same.
 
-use super::changes::changes_fields;
 use super::{Elements, Loops, Mode, Opened, Runs};
 use crate::check::body::{BindingKind, Body, Held, Origin};
 use crate::check::expressions::is_plain_word;
@@ -110,7 +109,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 let fields = &self.checker.record(self.checker.keyed(list)?.0).fields;
                 let of_index = &indexes[index as usize];
                 let names: Vec<&str> = of_index.iter().map(|at| fields[*at as usize].name.as_str()).collect();
-                if changes_fields(block, &names) {
+                if self.may_change_fields(block, list, &names) {
                     return None;
                 }
             }
