@@ -11,7 +11,7 @@
 //!
 //! How the parts meet: `frame` and `segment` are the byte layouts (pure), `walk` judges what is there (pure over the
 //! bytes of a segment), `contents` reads a folder, `log` does the output in order, `checkpoint` writes and reads
-//! checkpoints, `keeper` does that beside a log. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
+//! checkpoints, `keeper` does that beside a log, `found` begins a log with rows. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
 //! writes and fails on demand, for tests and simulators.
 
 mod change;
@@ -19,6 +19,7 @@ mod checkpoint;
 mod contents;
 mod error;
 mod folder;
+mod found;
 mod frame;
 mod keeper;
 mod log;
@@ -35,6 +36,7 @@ pub use checkpoint::{
 pub use contents::{Contents, SegmentInfo, read, segments};
 pub use error::StoreError;
 pub use folder::Folder;
+pub use found::{Founded, found};
 pub use keeper::{Checkpoints, Installed, Spare};
 pub use log::{Appended, Log, Opened, Synced};
 pub use memory::{Fault, Memory};

@@ -371,7 +371,7 @@ impl<S: Storage> Log<S> {
     }
 }
 
-fn halves(entropy: [u8; 32]) -> ([u8; 16], [u8; 16]) {
+pub(crate) fn halves(entropy: [u8; 32]) -> ([u8; 16], [u8; 16]) {
     let (mut first, mut second) = ([0; 16], [0; 16]);
     first.copy_from_slice(&entropy[..16]);
     second.copy_from_slice(&entropy[16..]);
@@ -379,7 +379,7 @@ fn halves(entropy: [u8; 32]) -> ([u8; 16], [u8; 16]) {
 }
 
 /// Makes a segment of written zeros and its header, durable before it is used under its name.
-fn prepare<S: Storage>(storage: &mut S, header: &Header) -> Result<(), StoreError> {
+pub(crate) fn prepare<S: Storage>(storage: &mut S, header: &Header) -> Result<(), StoreError> {
     write_whole_with(storage, &file_name(header.number), header.bytes, |storage, unfinished| {
         write_zeros(storage, unfinished, 0, header.bytes)?;
         storage.write_at(unfinished, 0, &header.encode())

@@ -5,7 +5,8 @@ mod model;
 
 use model::{Model, Random, SMALL, fill, open, rows};
 use store::{
-    Change, FRAME_BYTES_MAX, Fault, Log, Memory, Progress, Storage, StoreError, checkpoint_files, write_whole,
+    Change, FRAME_BYTES_MAX, Fault, Founded, Log, Memory, Progress, Storage, StoreError, checkpoint_files,
+    found, write_whole,
 };
 
 /// Frames of the workload: enough for three checkpoints, and segments that are used again.
@@ -270,4 +271,43 @@ fn on_a_full_disk_fewer_rows_have_room_for_a_checkpoint() {
     drop((log, checkpoints));
     let (_, opened, replayed) = open(&memory, [2; 32]).unwrap();
     model.opened(&opened, replayed);
+}
+
+/// A log that begins with rows goes on like any other; whatever ends the making of it, it is whole or refused.
+#[test]
+fn a_log_is_founded_on_rows_or_refused() {
+    let state: model::State =
+        (0..40u8).map(|key| ((u64::from(key % 3), vec![key]), vec![key; 900])).collect();
+    let founded = Founded { sequence: 700, run: 9 };
+    let memory = Memory::new(1);
+    found(&mut memory.clone(), [3; 32], founded, rows(&state)).unwrap();
+    let operations = memory.operations();
+    let again = found(&mut memory.clone(), [4; 32], founded, rows(&state));
+    assert!(matches!(again, Err(StoreError::Occupied { .. })), "{again:?}");
+    let mut model = Model { acknowledged: state.clone(), unknown: None, run: 9 };
+    let (mut log, opened, replayed) = open(&memory, [5; 32]).unwrap();
+    assert_eq!((opened.run, opened.next_sequence), (10, 702));
+    model.opened(&opened, replayed);
+    let mut random = Random(1);
+    fill(&mut log, &opened, &mut random, 3).into_iter().for_each(|change| model.acknowledge(vec![change]));
+    model.opened(&open(&memory, [6; 32]).unwrap().1, open(&memory, [7; 32]).unwrap().2);
+    for fault in [Fault::InputOutput, Fault::Full, Fault::Kill, Fault::PowerCut] {
+        for operation in 0..operations {
+            let memory = Memory::new(operation);
+            memory.fail_at(operation, fault);
+            let result = found(&mut memory.clone(), [3; 32], founded, rows(&state));
+            memory.restart();
+            match open(&memory, [5; 32]) {
+                Ok((_, opened, replayed)) if !replayed.is_empty() => {
+                    let mut model = Model { acknowledged: state.clone(), unknown: None, run: 9 };
+                    model.opened(&opened, replayed);
+                }
+                Ok(_) => assert!(result.is_err(), "{fault:?} at {operation}: nothing is there"),
+                Err(error) => assert!(
+                    result.is_err() && matches!(error, StoreError::Missing { .. }),
+                    "{fault:?} at {operation}: {error}"
+                ),
+            }
+        }
+    }
 }

@@ -125,7 +125,12 @@ impl<S: Storage> Checkpoint<S> {
         Self::at(storage, log_id, (synced.position(), synced.written()), rows)
     }
 
-    fn at(storage: S, log_id: [u8; 16], (position, written): (Position, Amount), rows: Rows) -> Self {
+    pub(crate) fn at(
+        storage: S,
+        log_id: [u8; 16],
+        (position, written): (Position, Amount),
+        rows: Rows,
+    ) -> Self {
         let name = checkpoint_name(position.sequence);
         let unfinished = format!("{name}{UNFINISHED}");
         Self {
