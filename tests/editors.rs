@@ -196,6 +196,11 @@ fn words_are_coloured_where_they_are_words() {
     check("  refuse \"no {count(a)} \\n\"", "no", "string.quoted.double.weft");
     check("  refuse \"no {count(a)} \\n\"", "count", "support.function.weft");
     check("  refuse \"no {count(a)} \\n\"", "\\n", "constant.character.escape.weft");
+    check("view v = \"a {shown(Amount { cents: 1 })} count\"", "1", "constant.numeric.int.weft");
+    check("view v = \"a {shown(Amount { cents: 1 })} count\"", "count", "string.quoted.double.weft");
+    check("view v = \"a {f(A { b: B { c: 1 } }, 2)} count\"", "2", "constant.numeric.int.weft");
+    check("view v = \"a {f(A { b: B { c: 1 } }, 2)} count\"", "count", "string.quoted.double.weft");
+    check("view v = \"a {f(A { b\" + count(l)", "count", "support.function.weft");
     check("  expect refused add(\"x\", -1) because \"no\"", "refused", "keyword.control.verb.weft");
     check("  x = 1_000 + 2.5", "1_000", "constant.numeric.int.weft");
     check("  x = 1_000 + 2.5", "2.5", "constant.numeric.real.weft");
