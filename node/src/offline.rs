@@ -2,7 +2,7 @@
 
 use crate::folder::{self, ControlFile};
 use crate::process::{CARD_SEQUENCE, NodeError, Recovered, recover};
-use crate::rehearsal::{self, NoPlan, Wanted};
+use crate::rehearsal::{self, Before, NoPlan, Wanted};
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
@@ -99,10 +99,13 @@ pub fn plan(dir: &Path, source: &str) -> Result<Value, OfflineError> {
     let module = rehearsal::read(source)?;
     let folder = Folder::open(dir).map_err(NodeError::from)?;
     let (.., recovery) = folder::open(folder)?;
+    let sends = recovery.sends(&module.name).map_err(NodeError::from)?;
+    let ran = recovery.source(&module.name).and_then(|source| rehearsal::read(source).ok());
     let kept = recovery.app(&module.name, &module).map_err(NodeError::from)?;
     let (schema, snapshot) = kept.ok_or_else(|| OfflineError::NoApp(module.name.clone()))?;
     // Nothing else is served meanwhile, and whoever waits can end it.
-    Ok(rehearsal::rehearse(&schema, &snapshot, module, crate::clock::now(), &|| Wanted::Yes)?)
+    let before = Before { schema: &schema, module: ran.as_ref(), snapshot: &snapshot, sends };
+    Ok(rehearsal::rehearse(before, module, crate::clock::now(), &|| Wanted::Yes)?)
 }
 
 fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {

@@ -6,6 +6,7 @@
 use crate::http::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
 use engine::{Allowance, Snapshot};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weft::change::schema::Schema;
@@ -56,29 +57,53 @@ pub(crate) fn read(source: &str) -> Result<Module, NoPlan> {
     Sources::from_text(source).compile("the new version").map_err(|wrong| NoPlan::Source(wrong.to_string()))
 }
 
-/// The plan as JSON, with its words as `text`; `views`, those of the new version that fail over the changed state, among
+/// What a plan is made for.
+pub(crate) struct Before<'b> {
+    /// The shape of what is kept.
+    pub(crate) schema: &'b Schema,
+    /// The module that has it, if it is still one.
+    pub(crate) module: Option<&'b Module>,
+    /// What is kept.
+    pub(crate) snapshot: &'b Snapshot,
+    /// Sends without an outcome, by their output's name.
+    pub(crate) sends: BTreeMap<String, u64>,
+}
+
+/// The plan as JSON, with its words as `text`; `memory`, the bytes of rows, keys and indexes before and after; `views`, those of the new version that fail over the changed state, among
 /// those that need no argument; and `untried`, those of them for which no time was left.
 ///
 /// # Errors
 /// It is not wanted any more, or there was no time for the rows.
 pub(crate) fn rehearse(
-    before: &Schema,
-    snapshot: &Snapshot,
+    before: Before<'_>,
     module: Module,
     now: i64,
     wanted: &dyn Fn() -> Wanted,
 ) -> Result<Value, NoPlan> {
-    let change = Change::between(before, &module);
+    let change = Change::between(before.schema, &module);
     let mut module = module;
     change.after.teach(&mut module);
     let module = Arc::new(module);
-    let changed = snapshot.change(&change, Arc::clone(&module), &|| wanted() == Wanted::Yes);
-    let Some((changed, findings)) = changed else {
+    let changed = before.snapshot.change(&change, Arc::clone(&module), &|| wanted() == Wanted::Yes);
+    let Some((changed, mut findings)) = changed else {
         return Err(if wanted() == Wanted::No { NoPlan::GivenUp } else { NoPlan::NoTime });
     };
-    let plan = change.plan(&module.name, Some(&findings));
+    findings.sends = before.sends;
+    let mut plan = change.plan(&module.name, Some(&findings));
+    if let Some(old) = before.module {
+        plan.say_answers(old, &module);
+    }
     let mut said = plan.to_json();
-    said["text"] = json!(plan.to_string());
+    let (was, is) = (before.snapshot.memory(), changed.memory());
+    said["memory"] = json!({ "before": was, "after": is });
+    let mut text = plan.to_string();
+    if was != is && plan.verdict() != Verdict::Refused {
+        text.push_str(&format!(
+            "  memory    rows, keys and indexes take {was} bytes, and would take {is} from then on, beside their texts, bytes \
+             and lists\n"
+        ));
+    }
+    said["text"] = json!(text);
     let (mut failed, mut untried) = (Vec::new(), Vec::new());
     if plan.verdict() != Verdict::Refused {
         // Of its own: that of the node is for who looks at what there is.
@@ -139,7 +164,13 @@ mod tests {
             if asked.get() > times { then } else { Wanted::Yes }
         };
         let module = read(NEW).unwrap();
-        (rehearse(&schema, &snapshot, module, 0, &wanted), asked.get())
+        let before = Before {
+            schema: &schema,
+            module: Some(snapshot.module()),
+            snapshot: &snapshot,
+            sends: BTreeMap::new(),
+        };
+        (rehearse(before, module, 0, &wanted), asked.get())
     }
 
     #[test]
@@ -148,6 +179,10 @@ mod tests {
         let whole = whole.unwrap();
         assert_eq!(whole["views"], json!([{ "view": "fails", "error": "division by zero" }]));
         assert_eq!(whole["untried"], json!([]));
+        let bytes = |when: &str| whole["memory"][when].as_u64().unwrap();
+        assert!(bytes("after") > bytes("before"), "an index was added: {}", whole["memory"]);
+        let told = format!("take {} bytes, and would take {} from", bytes("before"), bytes("after"));
+        assert!(whole["text"].as_str().unwrap().contains(&told), "{}", whole["text"]);
         for times in 0..asked {
             let (given_up, again) = rehearsed(10, times, Wanted::No);
             assert_eq!(given_up, Err(NoPlan::GivenUp), "{times}");

@@ -8,11 +8,12 @@ use crate::handle::{
 use crate::http::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
 use crate::owner::{NotTaken, Ports, Request};
 use crate::process::Ready;
-use crate::rehearsal::{self, NoPlan, Wanted};
+use crate::rehearsal::{self, Before, NoPlan, Wanted};
 use engine::Allowance;
 use node_core::{Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -91,15 +92,28 @@ impl Service {
             _ if began.elapsed() >= rehearsal::TIME_MAX => Wanted::NoTime,
             _ => Wanted::Yes,
         };
+        let fault =
+            |_| ControlError::Unknown("the plan could not be made; this is a fault of the node's".to_owned());
+        let read = tokio::task::spawn_blocking(move || rehearsal::read(&source)).await;
+        let module = read.map_err(fault)?.map_err(no_plan)?;
+        let sends = self.sends(&module.name).await?;
         let planned = tokio::task::spawn_blocking(move || {
             let _place = place;
-            plan(&board, &source, &wanted)
+            plan(&board, module, sends, &wanted)
         });
         let planned = planned.await;
         drop(asked);
-        planned.unwrap_or_else(|_| {
-            Err(ControlError::Unknown("the plan could not be made; this is a fault of the node's".to_owned()))
-        })
+        planned.map_err(fault)?
+    }
+
+    /// Sends of an app without an outcome, by their output's name.
+    async fn sends(&self, app: &str) -> Result<BTreeMap<String, u64>, ControlError> {
+        let control = node_core::Control::Sends(app.to_owned());
+        match self.ask(|teller| Request::Control(control, teller)).await {
+            Ok(Reply::Sends(sends)) => Ok(sends),
+            Ok(reply) => Err(ControlError::Unknown(format!("the owner answered {reply:?}"))),
+            Err(no_reply) => Err(no_reply.into()),
+        }
     }
 
     async fn ask_control(&self, control: node_core::Control) -> Result<Value, ControlError> {
@@ -112,9 +126,17 @@ impl Service {
             }
             Ok(Reply::NotDone(error)) => Err(control_error(error)),
             Ok(reply) => Err(ControlError::Unknown(format!("the owner answered {reply:?}"))),
-            Err(NoReply::Full) => Err(ControlError::Full { retry_after_seconds: RETRY_AFTER_SECONDS }),
-            Err(NoReply::Stopping) => Err(ControlError::Stopping),
-            Err(NoReply::Unknown) => Err(ControlError::Unknown(STOPPED.to_owned())),
+            Err(no_reply) => Err(no_reply.into()),
+        }
+    }
+}
+
+impl From<NoReply> for ControlError {
+    fn from(no_reply: NoReply) -> ControlError {
+        match no_reply {
+            NoReply::Full => ControlError::Full { retry_after_seconds: RETRY_AFTER_SECONDS },
+            NoReply::Stopping => ControlError::Stopping,
+            NoReply::Unknown => ControlError::Unknown(STOPPED.to_owned()),
         }
     }
 }
@@ -205,13 +227,12 @@ fn is_endpoint(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-fn plan(board: &Board, source: &str, wanted: &dyn Fn() -> Wanted) -> Result<Value, ControlError> {
-    let no_plan = |error: NoPlan| match error {
-        NoPlan::Source(words) => ControlError::Shape(words),
-        error @ NoPlan::NoTime => ControlError::Refused(error.to_string()),
-        NoPlan::GivenUp => ControlError::Stopping,
-    };
-    let module = rehearsal::read(source).map_err(no_plan)?;
+fn plan(
+    board: &Board,
+    module: Module,
+    sends: BTreeMap<String, u64>,
+    wanted: &dyn Fn() -> Wanted,
+) -> Result<Value, ControlError> {
     let never = || {
         let app = &module.name;
         ControlError::Refused(format!(
@@ -219,8 +240,17 @@ fn plan(board: &Board, source: &str, wanted: &dyn Fn() -> Wanted) -> Result<Valu
         ))
     };
     let snapshot = board.snapshot(&module.name).ok_or_else(never)?;
-    let before = Schema::of(snapshot.module());
-    rehearsal::rehearse(&before, &snapshot, module, clock::now(), wanted).map_err(no_plan)
+    let schema = Schema::of(snapshot.module());
+    let before = Before { schema: &schema, module: Some(snapshot.module()), snapshot: &snapshot, sends };
+    rehearsal::rehearse(before, module, clock::now(), wanted).map_err(no_plan)
+}
+
+fn no_plan(error: NoPlan) -> ControlError {
+    match error {
+        NoPlan::Source(words) => ControlError::Shape(words),
+        NoPlan::NoTime => ControlError::Refused(error.to_string()),
+        NoPlan::GivenUp => ControlError::Stopping,
+    }
 }
 
 fn description(module: &Module) -> Description {

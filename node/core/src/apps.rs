@@ -224,6 +224,11 @@ impl Apps {
         Ok((app, row))
     }
 
+    /// The source that an app last ran.
+    pub(crate) fn source(&self, name: &str) -> Option<&str> {
+        self.known.get(name).map(|row| row.source.as_str())
+    }
+
     /// The shape of an app and its state, if it was ever here.
     pub(crate) fn kept(
         &mut self,

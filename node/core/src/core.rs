@@ -309,6 +309,7 @@ impl Core {
             },
             Control::Barrier => Ok(Reply::Done),
             Control::Status => Ok(Reply::Status(Box::new(self.status()))),
+            Control::Sends(app) => Ok(Reply::Sends(self.sends(&app))),
         };
         self.reply(reply, answer.unwrap_or_else(Reply::NotDone));
     }

@@ -7,6 +7,7 @@ use crate::web::{WebAnswer, WebTry};
 use engine::Snapshot;
 use link::Command;
 use sealing::{NodeId, Ticket};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use store::{Change, Synced};
 
@@ -81,6 +82,8 @@ pub enum Control {
     Barrier,
     /// What waits and why.
     Status,
+    /// Sends of an app without an outcome.
+    Sends(String),
 }
 
 /// Something to be done, in order.
@@ -143,6 +146,8 @@ pub enum Reply {
     NotDone(ControlError),
     /// What waits and why.
     Status(Box<Status>),
+    /// How many, by their output's name.
+    Sends(BTreeMap<String, u64>),
 }
 
 /// Why a post changed nothing.

@@ -109,6 +109,11 @@ impl Stream {
         self.unsettled.len()
     }
 
+    /// The outputs of the records without an outcome.
+    pub fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.unsettled.iter().map(|unsettled| unsettled.output.as_str())
+    }
+
     /// The oldest record without an outcome.
     pub fn oldest(&self) -> Option<&Unsettled> {
         self.unsettled.front()

@@ -7,11 +7,12 @@ use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
 use crate::rows::{self, APPS_MAX, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow, WebRow};
+use crate::status;
 use engine::{SettingError, Snapshot};
 use link::{Outcome, StreamId};
 use sealing::{NodeId, Run};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::{Change, Synced};
 use weft::Module;
 use weft::change::Plan;
@@ -203,6 +204,39 @@ impl Recovery {
         self.apps.keep(&mut core);
         core.begin();
         Ok(core)
+    }
+
+    /// The source that an app last ran, with its libraries, if it was ever here.
+    pub fn source(&self, app: &str) -> Option<&str> {
+        self.apps.source(app)
+    }
+
+    /// Sends of an app without an outcome, by their output's name.
+    ///
+    /// # Errors
+    /// A row that does not read.
+    pub fn sends(&self, app: &str) -> Result<BTreeMap<String, u64>, StartError> {
+        let rows = |list: u64| self.rows.get(&list).into_iter().flatten();
+        let unreadable = |list: u64| StartError::Row { list, what: "its value".to_owned() };
+        let mut streams = BTreeSet::new();
+        for (key, row) in rows(rows::STREAMS) {
+            let row: StreamRow = rows::decode(row).ok_or_else(|| unreadable(rows::STREAMS))?;
+            if row.from_app == app {
+                streams.extend(rows::read_stream_key(key));
+            }
+        }
+        let mut outputs = Vec::new();
+        for (key, row) in rows(rows::OUTBOX) {
+            if rows::read_outbox_key(key).is_some_and(|(stream, _)| streams.contains(&stream)) {
+                let row: OutboxRow = rows::decode(row).ok_or_else(|| unreadable(rows::OUTBOX))?;
+                outputs.push(row.output);
+            }
+        }
+        for (_, row) in rows(rows::WEB) {
+            let row: WebRow = rows::decode(row).ok_or_else(|| unreadable(rows::WEB))?;
+            outputs.extend((row.app == app).then_some(row.output));
+        }
+        Ok(status::count(outputs.iter().map(String::as_str)))
     }
 
     /// What an app of this log is: its shape and its state; none if it was never here. Nothing is started or changed.

@@ -5,6 +5,7 @@ use crate::outbox::Stream;
 use crate::web::{Queue, WebRoute};
 use link::{Outcome, PeerState};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// The state of a node, for people and for programs as JSON.
@@ -94,6 +95,13 @@ pub struct Receiving {
     pub forked: bool,
 }
 
+/// How often each name is there.
+pub(crate) fn count<'n>(names: impl Iterator<Item = &'n str>) -> BTreeMap<String, u64> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
 impl Core {
     /// What a person may see now.
     pub(crate) fn status(&self) -> Status {
@@ -108,6 +116,14 @@ impl Core {
             strangers: self.strangers.iter().map(ToString::to_string).collect(),
             notices: self.notices.iter().cloned().collect(),
         }
+    }
+
+    /// Sends of an app without an outcome, by their output's name.
+    pub(crate) fn sends(&self, app: &str) -> BTreeMap<String, u64> {
+        let streams = self.outbox.iter().filter(|stream| stream.route.from_app == app);
+        let to_peers = streams.flat_map(Stream::outputs);
+        let queues = self.web.iter().filter(|(route, _)| route.app == app);
+        count(to_peers.chain(queues.flat_map(|(_, queue)| queue.outputs())))
     }
 
     fn peer_statuses(&self) -> Vec<PeerStatus> {

@@ -144,6 +144,11 @@ impl Queue {
     pub fn len(&self) -> usize {
         self.records.len()
     }
+
+    /// Their outputs.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.records.iter().map(|record| record.row.output.as_str())
+    }
 }
 
 /// All queues of a node.

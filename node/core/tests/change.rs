@@ -4,7 +4,9 @@
 #![allow(clippy::disallowed_types, reason = "a test has the log around the core")]
 
 use engine::{App, Context, Event, Snapshot};
-use node_core::{Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, StartError};
+use node_core::{
+    Control, Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, StartError,
+};
 use sealing::{NodeId, Run};
 use std::sync::Arc;
 use store::{Change, Fault, Log, Memory, Progress};
@@ -357,4 +359,38 @@ fn what_a_checkpoint_holds_is_what_the_log_came_to() {
     });
     assert!(read.is_ok(), "{read:?}");
     assert_eq!(image, state, "the rows in the folder before are those of the checkpoint after");
+}
+
+#[test]
+fn sends_without_an_outcome_are_counted_by_their_output() {
+    const SENDING: &str = "app a
+output hook(n: int)
+output note(n: int)
+on go(to: endpoint) { send hook(1) to to; send note(2) to to; send hook(3) to to }
+on tell(to: node) { send told(1) to to; send told(2) to to }
+on told(n: int) from peer { }
+";
+    let storage = Memory::new(1);
+    let mut node = started(&storage, SENDING, false);
+    node.post("go", r#"{"to":"https://mail.example/"}"#);
+    node.post("tell", &format!(r#"{{"to":"{}"}}"#, NodeId([7; 32])));
+    let expected = [("hook", 2), ("note", 1), ("told", 2)].map(|(name, count)| (name.to_owned(), count));
+    let mut sends = |app: &str| {
+        let control = Control::Sends(app.to_owned());
+        node.core.handle(0, Input::Control { reply: ReplyId(1), control });
+        node.settle(0).unwrap_or_else(|| panic!("the power is on"));
+        match node.reply.take() {
+            Some(Reply::Sends(sends)) => sends,
+            reply => panic!("{reply:?}"),
+        }
+    };
+    assert_eq!((sends("a"), sends("b").len()), (expected.clone().into(), 0));
+    drop(node);
+    // And by who looks at the log while no node runs.
+    let mut recovery = Recovery::default();
+    Log::open(storage, [5; 32], &mut |change| recovery.change(change))
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    let sends = |app: &str| recovery.sends(app).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!((sends("a"), sends("b").len()), (expected.into(), 0));
+    assert_eq!((recovery.source("a"), recovery.source("b")), (Some(SENDING), None));
 }

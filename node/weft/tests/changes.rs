@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
-use weft::change::Change;
 use weft::change::schema::Schema;
+use weft::change::{Change, Findings};
 
 fn plan(old: &str, new: &str) -> String {
     let compile = |source: &str| {
@@ -26,7 +26,9 @@ fn plan(old: &str, new: &str) -> String {
             // What comes after it again is nothing, and the shape is one that a log may hand out.
             assert!(Change::between(&change.after, &new).is_nothing());
             assert!(before.is_whole() && change.after.is_whole());
-            change.plan(&new.name, None).to_string().trim_end().to_owned()
+            let mut plan = change.plan(&new.name, None);
+            plan.say_answers(&old, &new);
+            plan.to_string().trim_end().to_owned()
         }
         (Err(wrong), _) | (_, Err(wrong)) => wrong,
     }
@@ -52,6 +54,41 @@ fn each_change_is_planned_as_the_table_has_it() {
     } else {
         assert!(wrong.is_empty(), "{wrong}");
     }
+}
+
+#[test]
+fn sends_under_way_are_counted_where_the_change_is_about_them() {
+    let compile = |text: &str| weft::compile(text, "a.weft").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let old = compile(
+        "app a\non f(n: node) { send say(1) to n; send note(2) to n; send more(3) to n }\non say(x: int) from peer { }\n\
+         on note(x: int) from peer { }\non more(x: int) from peer { }\n",
+    );
+    let new = compile(
+        "app a\non f(n: node) { send note(2, 3) to n; send more(3, 4) to n }\non say(x: int) from peer { }\n\
+         on note(x: int, y: int) from peer { }\non more(x: int, y: int = 0) from peer { }\n",
+    );
+    let change = Change::between(&Schema::of(&old), &new);
+    let sends = [("say", 3), ("note", 1), ("more", 2), ("other", 0)];
+    let sends = sends.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+    let plan = change.plan("a", Some(&Findings { sends, ..Findings::default() })).to_string();
+    for said in [
+        "message   note: it is sent in another shape\n            note: 1 send under way in the old one: delivered as \
+         they are, and what becomes of them is not heard, for `y` does not fit\n",
+        "message   more: it is sent in another shape\n            note: 2 sends under way in the old one: delivered as \
+         they are, and heard of\n",
+    ] {
+        assert!(plan.contains(said), "{plan}");
+    }
+    assert!(!plan.contains(" say:") && !plan.contains(" other:"), "{plan}");
+    let gone = compile("app a\n");
+    let sends = [("say".to_owned(), 3)].into();
+    let plan = Change::between(&Schema::of(&old), &gone)
+        .plan("a", Some(&Findings { sends, ..Findings::default() }))
+        .to_string();
+    assert!(
+        plan.contains("say: it is sent no more\n            note: 3 sends under way: delivered all the same"),
+        "{plan}"
+    );
 }
 
 #[test]

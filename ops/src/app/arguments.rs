@@ -38,8 +38,9 @@ fn run_help() -> String {
     format!("\
 Commands at its prompt, or one a line through a pipe, whose end means quit:
 {COMMANDS}
-The app's state is in memory. What it sends to itself arrives at once; what it sends to others is shown, with what it \
-carries, and goes nowhere. Of a watched list the rows that went (-) and came (+) are shown. What fails is said, and the \
+The app's state is in memory. What it sends to itself arrives at once; what it sends to others, nodes or \
+addresses on the web, is shown with what it carries, and goes nowhere: a node would keep it, deliver or POST it, and then run its \
+`on delivered` or `on refused`, which nothing does here. Of a watched list the rows that went (-) and came (+) are shown. What fails is said, and the \
 next command is read.
 
 With --json one object a line: first {{\"ready\":APP,\"node\":…}}, then {{\"posted\":INPUT,\"answer\":…}}, {{\"received\":INPUT,\"answer\":…}}, {{\"node\":…}}, \
@@ -59,7 +60,8 @@ over a copy of them, and its tests run. A running node makes one plan at a time 
 said, and ends with 1. It gives a plan up that nobody waits for.
 With --json one object: {\"app\":…,\"verdict\":\"keeps\",\"changes\":[{\"change\":\"renamed\",\"name\":…,\"verdict\":…,\"what\":…,\
 \"why\":…,\"help\":…}]}, with --node also \"views\":[{\"view\":…,\"error\":…}] and \"tests\":[{\"test\":…,\"error\":…}], those \
-that fail, and \"untried\":[VIEW…], those that no time was left for. A verdict is \"keeps\", \"depends\" (on rows), \"loses\" or \"refused\"; the first one is the worst of all.
+that fail, \"untried\":[VIEW…], those that no time was left for, and \"memory\":{\"before\":BYTES,\"after\":BYTES} of rows, \
+keys and indexes. A verdict is \"keeps\", \"depends\" (on rows), \"loses\" or \"refused\"; the first one is the worst of all.
 
 Exit codes: 0 nothing is lost; 1 something is lost or cannot be, a view or a test fails, or an app is not right; 2 the command line is wrong.";
 

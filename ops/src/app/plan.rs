@@ -23,7 +23,8 @@ pub fn of_files(old: &Path, new: &Path, output: &mut Output) -> anyhow::Result<E
     if old.name != new.name {
         bail!("{} and {} are two apps: one does not become the other", old.name, new.name);
     }
-    let plan = Change::between(&Schema::of(&old), &new).plan(&new.name, None);
+    let mut plan = Change::between(&Schema::of(&old), &new).plan(&new.name, None);
+    plan.say_answers(&old, &new);
     output.say(|| plan.to_string().trim_end().to_owned(), || plan.to_json())?;
     Ok(match plan.verdict() {
         Verdict::Keeps | Verdict::Depends => ExitCode::SUCCESS,

@@ -4,14 +4,17 @@
 //! Must not know how rows are kept or found: whoever keeps them hands in what was [found](Findings) among them. [`schema`]
 //! is what is kept of a module; `following` gives what comes next the numbers of what was; `operations` is the closed
 //! set of what a change does, [`conversion`] does it to values; `travelling` is what messages of the one shape are in the other;
-//! `plan` says it all to people.
+//! `plan` says it all to people, with `answers` and
+//! `under_way` of what others read and hear.
 
+mod answers;
 pub mod conversion;
 mod following;
 pub mod operations;
 mod plan;
 pub mod schema;
 mod travelling;
+mod under_way;
 
 use crate::module::{ListKind, Module};
 use conversion::{Conversion, Tally};
@@ -57,6 +60,8 @@ pub struct Findings {
     pub misfits: BTreeMap<usize, Misfits>,
     /// Pending timers that the new module does not fire, by name.
     pub timers: BTreeMap<String, Timers>,
+    /// Sends without an outcome, by their output's name, where somebody counted them.
+    pub sends: BTreeMap<String, u64>,
 }
 
 /// Rows that have no place in the new shape.
@@ -198,6 +203,11 @@ fn blocked_list(old: &ListShape, new: &ListShape, before: &Schema, after: &Schem
 }
 
 impl Plan {
+    /// Says, too, which answers change: nothing of them is kept, so the shapes do not tell.
+    pub fn say_answers(&mut self, old: &Module, new: &Module) {
+        self.items.extend(answers::changed(old, new));
+    }
+
     /// The plan as JSON, the same from version to version.
     pub fn to_json(&self) -> Json {
         let item = |item: &Item| {

@@ -4,7 +4,7 @@ use super::conversion::{Retype, retype};
 use super::operations::Operation;
 use super::schema::{Constant, Holds, Kind, Message, MessageKind, Schema};
 use super::travelling::{Misfit, Newer, Reading, Unread};
-use super::{Change, Findings};
+use super::{Change, Findings, under_way};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Verdict {
 /// One part of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// `added`, `removed`, `renamed`, `retyped`, `reordered`, `rekeyed`, `indexed`, `message` or `timer`.
+    /// `added`, `removed`, `renamed`, `retyped`, `reordered`, `rekeyed`, `indexed`, `message`, `timer` or `answer`.
     pub change: &'static str,
     /// What it is about: `board`, `Score.points`.
     pub name: String,
@@ -80,6 +80,7 @@ impl Plan {
         items.extend(teller.others());
         items.extend(teller.messages());
         items.extend(teller.timers());
+        items.extend(findings.into_iter().flat_map(|findings| under_way::told(change, &findings.sends)));
         Plan { app: app.to_owned(), items }
     }
 }
@@ -449,8 +450,9 @@ impl Teller<'_> {
                 item.verdict = Verdict::Refused;
                 item.why =
                     format!("{} would not fit: {}", counted(timers.misfits, "pending timer"), timers.why);
-                item.help =
-                    "give new fields a default, or give the `on timer` another name beside this one".into();
+                item.help = "give new fields a default; where one has another type, which pending timers never change, \
+                             give the new `on timer` another name, beside this one until it has fired"
+                    .into();
                 items.push(item);
             }
         }
