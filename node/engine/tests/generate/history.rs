@@ -1,7 +1,8 @@
 //! What happens to a program: inputs, right and wrong ones, sends, words of the fabric, time, views.
 
 use super::dice::Dice;
-use super::program::{Called, Declared, Field};
+use super::program::{Called, Declared, Field, Output};
+use super::versions::Turn;
 use crate::reference::{Happens, Kind, Value};
 use weft::value::Real;
 
@@ -13,6 +14,8 @@ pub enum Step {
     View(String, Vec<(String, Value)>, String),
     /// Lets time pass.
     Wait(i64),
+    /// Goes on with the next version.
+    Change(Turn),
 }
 
 /// What whoever runs the node gives.
@@ -25,6 +28,12 @@ pub fn settings() -> Vec<(String, Value)> {
     ]
 }
 
+const ADDRESSES: &[&str] = &["https://example.org/in", "http://a.b/"];
+
+/// Texts about as long as a key may be, with and without bytes that take two in it, and as an answer or a transient send.
+const LONG: &[(&str, usize)] =
+    &[("x", 4_094), ("x", 4_095), ("\0", 2_047), ("\0", 2_048), ("é", 1_000), ("y", 680), ("x", 5_000)];
+
 struct Maker<'d> {
     dice: &'d mut Dice,
     declared: &'d Declared,
@@ -32,8 +41,21 @@ struct Maker<'d> {
 
 pub fn history(dice: &mut Dice, declared: &Declared, length: usize) -> Vec<Step> {
     let mut maker = Maker { dice, declared };
-    let fills = (0..length / 4).map(|_| maker.fill()).collect::<Vec<_>>();
-    fills.into_iter().chain((0..length).map(|_| maker.step())).collect()
+    let mut steps: Vec<Step> = (0..length / 4).map(|_| maker.fill()).collect();
+    let is_large = !declared.grows.is_empty() && maker.dice.one_in(10);
+    for _ in 0..length {
+        if is_large && maker.dice.one_in(8) {
+            steps.push(maker.grow_or_cull());
+        } else {
+            steps.push(maker.step());
+        }
+    }
+    for _ in 0..maker.dice.below(3) {
+        let turn = Turn { renamed: maker.dice.next() | maker.dice.next(), library: maker.dice.one_in(2) };
+        let at = maker.dice.below(steps.len());
+        steps.insert(at, Step::Change(turn));
+    }
+    steps
 }
 
 impl Maker<'_> {
@@ -41,6 +63,23 @@ impl Maker<'_> {
         let declared = self.declared;
         let fill = self.dice.pick(&declared.fills).clone();
         self.post(fill)
+    }
+
+    /// Many rows at once with short keys or long ones, or more changes than are merged at once; or most rows away.
+    fn grow_or_cull(&mut self) -> Step {
+        let declared = self.declared;
+        if self.dice.one_in(3) {
+            let cull = self.dice.pick(&declared.culls).clone();
+            return self.post(cull);
+        }
+        let grow = self.dice.pick(&declared.grows);
+        let (apart, length, rows) =
+            *self.dice.pick(&[(401, 1, 140), (211, 900, 60), (50, 1, 4_500), (97, 0, 97)]);
+        let mut arguments = vec![("p0".to_owned(), self.value(&grow.fields[0].kind))];
+        arguments.push(("p1".into(), Value::Int(apart)));
+        arguments.push(("p2".into(), Value::text("x".repeat(length))));
+        arguments.push(("p3".into(), Value::Int(rows)));
+        Step::Event(Happens::Input { name: grow.name.clone(), arguments, by: "ann".into() })
     }
 
     fn post(&mut self, input: Called) -> Step {
@@ -79,11 +118,16 @@ impl Maker<'_> {
                 })
             }
             12 | 13 => {
-                let (output, _) = self.dice.pick(&declared.outputs);
+                let Output { called: output, to_endpoint, .. } = self.dice.pick(&declared.outputs);
                 let arguments = output.fields.iter().map(|field| self.value(&field.kind)).collect();
                 let answers = output.answer != Kind::Unknown && !self.dice.one_in(4);
                 let answer = answers.then(|| self.value(&output.answer));
                 let (output, peer) = (output.name.clone(), self.node());
+                if *to_endpoint {
+                    let refusal = self.dice.one_in(2).then(|| "404: no such box".to_owned());
+                    let to = (*self.dice.pick(ADDRESSES)).to_owned();
+                    return Step::Event(Happens::Answered { output, arguments, to, refusal });
+                }
                 Step::Event(match self.dice.below(2) {
                     0 => Happens::Delivered { output, arguments, peer, answer },
                     _ => Happens::Refused { output, arguments, peer, reason: "it would not".into() },
@@ -137,6 +181,10 @@ impl Maker<'_> {
             Kind::Real => Value::Real(
                 Real::new(*self.dice.pick(&[0.0, 1.5, -2.5, 1e308, -1e-9, 3.0])).expect("it is finite"),
             ),
+            Kind::Text if self.dice.one_in(12) => {
+                let (text, times) = *self.dice.pick(LONG);
+                Value::text(text.repeat(times))
+            }
             Kind::Text => {
                 Value::text(*self.dice.pick(&["", "a", "b", "c", "a\0", "\u{e9}\n\"\\", "\u{1f600}"]))
             }
@@ -146,9 +194,7 @@ impl Maker<'_> {
             }
             Kind::Duration => Value::Duration(*self.dice.pick(&[0, 1, 3, 1000, -5, 86_400_000, i64::MIN])),
             Kind::Node => Value::Node(self.node()),
-            Kind::Endpoint => {
-                Value::Endpoint((*self.dice.pick(&["https://example.org/in", "http://a.b/"])).into())
-            }
+            Kind::Endpoint => Value::Endpoint((*self.dice.pick(ADDRESSES)).into()),
             Kind::Enum(name) => {
                 let cases =
                     &self.declared.enums.iter().find(|(one, _)| one == name).expect("it is declared").1;

@@ -33,6 +33,14 @@ pub struct Called {
     pub answer: Kind,
 }
 
+/// What can be sent, and to what.
+#[derive(Debug, Clone)]
+pub struct Output {
+    pub called: Called,
+    pub to_endpoint: bool,
+    pub transient: bool,
+}
+
 /// Everything that a program declares.
 #[derive(Debug, Clone, Default)]
 pub struct Declared {
@@ -45,11 +53,13 @@ pub struct Declared {
     pub functions: Vec<Called>,
     pub procedures: Vec<Called>,
     pub timers: Vec<Called>,
-    /// What can be sent, and whether it goes to an endpoint.
-    pub outputs: Vec<(Called, bool)>,
+    pub outputs: Vec<Output>,
     pub inputs: Vec<Called>,
     /// Inputs that put a row into a list.
     pub fills: Vec<Called>,
+    /// Inputs that put many rows into a list, by how far their keys are apart, and that take some away again.
+    pub grows: Vec<Called>,
+    pub culls: Vec<Called>,
     pub heard: Vec<Called>,
     pub views: Vec<Called>,
 }
@@ -233,32 +243,68 @@ impl Generator<'_> {
         // Lists that nothing fills prove nothing.
         let fill = format!("fill_{name}");
         assert!(self.declare(&format!("on {fill}(p0: {record_name}) {{ {name} put p0 }}")), "{text}");
-        let fields =
+        let filled =
             vec![Field { name: "p0".into(), kind: Kind::Record(record_name.clone()), default: None }];
-        self.declared.fills.push(Called { name: fill, fields, answer: Kind::Unknown });
+        self.declared.fills.push(Called { name: fill, fields: filled, answer: Kind::Unknown });
+        self.grow(&name, &record_name, &fields, &keys);
         self.declared.keyed.push(Keyed { name, record, keys, indexed });
+    }
+
+    /// Inputs that make a list large enough for trees of several nodes, and small again.
+    fn grow(&mut self, name: &str, record: &str, fields: &[Field], keys: &[String]) {
+        let varied = |field: &Field| match field.kind {
+            Kind::Int => Some(format!("{}: x * 37 % p1", field.name)),
+            Kind::Duration => Some(format!("{}: 1 ms * (x * 37 % p1)", field.name)),
+            Kind::Text => Some(format!("{}: \"{{p2}}{{x * 37 % p1}}\"", field.name)),
+            _ => None,
+        };
+        if !fields.iter().any(|field| keys.contains(&field.name) && varied(field).is_some()) {
+            return;
+        }
+        let items: Vec<String> = fields
+            .iter()
+            .map(|field| varied(field).unwrap_or_else(|| format!("p0.{}", field.name)))
+            .collect();
+        let parameters = vec![
+            Field { name: "p0".into(), kind: Kind::Record(record.into()), default: None },
+            Field { name: "p1".into(), kind: Kind::Int, default: None },
+            Field { name: "p2".into(), kind: Kind::Text, default: None },
+            Field { name: "p3".into(), kind: Kind::Int, default: None },
+        ];
+        let head = format!("on grow_{name}({})", self.written_fields(&parameters));
+        let text = format!(
+            "{head} {{\n  for x in 1 .. p3 {{\n    {name} put {record} {{ {} }}\n  }}\n}}",
+            items.join(", ")
+        );
+        assert!(self.declare(&text), "{text}");
+        let called = Called { name: format!("grow_{name}"), fields: parameters, answer: Kind::Unknown };
+        self.declared.grows.push(called);
+        let text = format!(
+            "on cull_{name}(p0: int) {{\n  var n = 0\n  for x in {name} {{\n    n += 1\n    if n % 4 != p0 {{\n      remove x\n    }}\n  }}\n}}"
+        );
+        assert!(self.declare(&text), "{text}");
+        let fields = vec![Field { name: "p0".into(), kind: Kind::Int, default: None }];
+        self.declared.culls.push(Called { name: format!("cull_{name}"), fields, answer: Kind::Unknown });
     }
 
     /// What may be named in bodies before it is declared: sends and timers. Their handlers follow.
     fn outside(&mut self) {
-        for (at, to) in [(0, " for other"), (1, "")] {
-            let (name, fields) = (format!("out{at}"), self.parameters(3, true));
+        for (at, to, transient) in [(0, " for other", ""), (1, "", ""), (2, " for other", "transient ")] {
+            let fields = if at == 2 { self.with_text() } else { self.parameters(3, true) };
+            let name = format!("out{at}");
             let answer = if at == 0 && self.dice.one_in(2) { self.kind(1) } else { Kind::Unknown };
             let arrow = match &answer {
                 Kind::Unknown => String::new(),
                 answer => format!(" -> {}", self.written(answer)),
             };
-            let text = format!("output {name}({}){to}{arrow}", self.written_fields(&fields));
+            let text = format!("{transient}output {name}({}){to}{arrow}", self.written_fields(&fields));
             let called = Called { name, fields, answer };
             assert!(self.declare(&text), "{text}");
-            self.declared.outputs.push((called, at == 1));
+            self.declared.outputs.push(Output { called, to_endpoint: at == 1, transient: at == 2 });
         }
         for at in 0..1 + self.dice.below(2) {
-            let called = Called {
-                name: format!("timer{at}"),
-                fields: self.parameters(2, false),
-                answer: Kind::Unknown,
-            };
+            let fields = if at == 0 { self.with_text() } else { self.parameters(2, false) };
+            let called = Called { name: format!("timer{at}"), fields, answer: Kind::Unknown };
             // Its own body may begin it again.
             self.declared.timers.push(called.clone());
             let head = format!("on timer {}({})", called.name, self.written_fields(&called.fields));
@@ -284,9 +330,27 @@ impl Generator<'_> {
             if self.body(&head, scope, answer, true) {
                 self.declared.heard.push(called.clone());
                 if at == 0 {
-                    self.declared.outputs.push((called, false));
+                    self.declared.outputs.push(Output { called, to_endpoint: false, transient: false });
                 }
             }
+        }
+        self.ping();
+    }
+
+    /// What is sent to the same app now or never.
+    fn ping(&mut self) {
+        let fields = self.parameters(3, true);
+        let written = self.written_fields(&fields);
+        let called = Called { name: "ping".into(), fields, answer: Kind::Unknown };
+        let mut scope = locals(&called.fields);
+        scope.push(local("peer", Kind::Node));
+        let head = format!("transient output ping({written})\non ping({written}) from peer");
+        // It may send itself.
+        self.declared.outputs.push(Output { called: called.clone(), to_endpoint: false, transient: true });
+        if self.body(&head, scope, None, true) {
+            self.declared.heard.push(called);
+        } else {
+            self.declared.outputs.pop();
         }
     }
 
@@ -330,9 +394,9 @@ impl Generator<'_> {
 
     /// What the fabric says of sends.
     fn words(&mut self) {
-        for (output, to_endpoint) in self.declared.outputs.clone() {
+        for Output { called: output, to_endpoint, transient } in self.declared.outputs.clone() {
             for word in ["delivered", "refused"] {
-                if to_endpoint || self.dice.one_in(2) {
+                if transient || self.dice.one_in(2) {
                     continue;
                 }
                 let mut scope = Vec::new();
@@ -345,7 +409,7 @@ impl Generator<'_> {
                         blanks.push(field.name.clone());
                     }
                 }
-                scope.push(local("receiver", Kind::Node));
+                scope.push(local("receiver", if to_endpoint { Kind::Endpoint } else { Kind::Node }));
                 let mut head = format!("on {word} {}({}) to receiver", output.name, blanks.join(", "));
                 if word == "refused" {
                     head.push_str(" because reason");
@@ -452,6 +516,13 @@ impl Generator<'_> {
             Field { name: format!("p{at}"), kind, default }
         };
         (0..count).map(|at| parameter(self, at)).collect()
+    }
+
+    /// Parameters of which one is a text, which may be longer than what is kept or sent.
+    fn with_text(&mut self) -> Vec<Field> {
+        let mut fields = self.parameters(2, false);
+        fields.push(Field { name: format!("p{}", fields.len()), kind: Kind::Text, default: None });
+        fields
     }
 
     pub fn written_fields(&self, fields: &[Field]) -> String {

@@ -1,6 +1,6 @@
 //! Statements, and the queries of loops.
 
-use super::program::{Generator, Keyed, Local, list, local};
+use super::program::{Field, Generator, Keyed, Local, Output, list, local};
 use crate::reference::Kind;
 
 impl Generator<'_> {
@@ -276,6 +276,10 @@ impl Generator<'_> {
         let Some(keyed) = self.a_changing() else { return self.variable(indent, out) };
         let record = self.record_of(&keyed);
         let word = *self.dice.pick(&["add", "put", "put"]);
+        if word == "add" && self.dice.one_in(3) {
+            let key = self.key(&keyed);
+            self.line(indent, &format!("remove {}[{key}]", keyed.name), out);
+        }
         let mut text = format!("{} {word} {}", keyed.name, self.record(&record, 2));
         if keyed.name == "l0" && self.dice.one_in(2) {
             text = text.replacen("k0: ", "k0: next_id(l0) * 0 + ", 1);
@@ -333,7 +337,7 @@ impl Generator<'_> {
     }
 
     fn send(&mut self, indent: usize, out: &mut String) {
-        let (output, to_endpoint) = self.dice.pick(&self.declared.outputs).clone();
+        let Output { called: output, to_endpoint, .. } = self.dice.pick(&self.declared.outputs).clone();
         let kind = if to_endpoint { Kind::Endpoint } else { Kind::Node };
         let to = self.leaf_of(&kind);
         let arguments = self.arguments(&output.fields, 1);
@@ -349,7 +353,11 @@ impl Generator<'_> {
             return;
         }
         let timer = self.dice.pick(&self.declared.timers).clone();
-        let arguments: Vec<String> = timer.fields.iter().map(|field| self.small(&field.kind)).collect();
+        let argument = |field: &Field| match field.kind {
+            Kind::Text => self.value(&Kind::Text, 1, true),
+            _ => self.small(&field.kind),
+        };
+        let arguments: Vec<String> = timer.fields.iter().map(argument).collect();
         let call = format!("{}({})", timer.name, arguments.join(", "));
         let text = match self.dice.below(4) {
             0 => format!("cancel {call}"),

@@ -1,8 +1,8 @@
 //! Events and views.
 
 use super::kinds::{Field, Kind, Program};
-use super::run::{Flow, Run};
-use super::state::{State, Timer};
+use super::run::{Flow, Run, over, timer_key};
+use super::state::{List, State, Timer};
 use super::value::{Value, encode_answer, encode_arguments, json, written_duration};
 use engine::Delta;
 use sealing::NodeId;
@@ -40,8 +40,19 @@ pub enum Happens {
         peer: [u8; 32],
         reason: String,
     },
+    /// What an address said of a send to it.
+    Answered {
+        output: String,
+        arguments: Vec<Value>,
+        to: String,
+        refusal: Option<String>,
+    },
     Due,
 }
+
+/// The most bytes of an answer that goes back, and of a transient send.
+const ANSWER_BYTES_MAX: usize = 800;
+const TRANSIENT_BYTES_MAX: usize = 700;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
@@ -50,6 +61,7 @@ pub struct Sent {
     pub to: Value,
     /// None: to an endpoint.
     pub app: Option<String>,
+    pub transient: bool,
 }
 
 impl Sent {
@@ -138,8 +150,13 @@ impl<'p> App<'p> {
         };
         let answer = value.as_ref().map(json);
         let carried = value.filter(|_| work.goes_back).map(|value| encode_answer(&value));
-        if carried.as_ref().is_some_and(|carried| carried.len() > 800) {
-            return Err("the answer has more than 800 bytes, the most that goes back to a node".into());
+        if carried.as_ref().is_some_and(|carried| carried.len() > ANSWER_BYTES_MAX) {
+            let most = format!("the answer has more than {ANSWER_BYTES_MAX} bytes");
+            return Err(format!("{most}, the most that goes back to a node"));
+        }
+        if run.sends.iter().any(|sent| sent.transient && sent.bytes().len() > TRANSIENT_BYTES_MAX) {
+            run.reach("transient send too long");
+            return Err(over(TRANSIENT_BYTES_MAX, "bytes of a transient send"));
         }
         let deltas = run.state.deltas(&self.state, self.program);
         Ok((Done { answer, carried, sends: run.sends, deltas, failed: None }, run.state))
@@ -205,8 +222,73 @@ impl<'p> App<'p> {
                 );
                 Ok(Some(Work { body: &handler.body, names, goes_back: false }))
             }
+            Happens::Answered { output, arguments, to, refusal } => {
+                Ok(self.answered(output, arguments, to, refusal.as_deref()))
+            }
             Happens::Due => Ok(None),
         }
+    }
+
+    fn answered(
+        &self,
+        output: &str,
+        arguments: &[Value],
+        address: &str,
+        refusal: Option<&str>,
+    ) -> Option<Work<'p>> {
+        let handler = self.program.handler(output, |kind| match kind {
+            HandlerKind::Delivered { .. } => refusal.is_none(),
+            HandlerKind::Refused { .. } => refusal.is_some(),
+            _ => false,
+        })?;
+        let (blanks, to, because) = match &handler.kind {
+            HandlerKind::Delivered { blanks, to, .. } => (blanks, to, &None),
+            HandlerKind::Refused { blanks, to, because } => (blanks, to, because),
+            _ => return None,
+        };
+        let reached = if refusal.is_some() { "an address refuses" } else { "an address takes" };
+        *self.reached.borrow_mut().entry(reached).or_default() += 1;
+        let mut names = given(blanks, arguments, &self.program.outputs[output].fields);
+        let address = Value::Endpoint(address.into());
+        names.extend(to.iter().map(|to| (to.text.clone(), address.clone(), Kind::Endpoint)));
+        let reason = Value::text(refusal.unwrap_or_default());
+        names.extend(because.iter().map(|because| (because.text.clone(), reason.clone(), Kind::Text)));
+        Some(Work { body: &handler.body, names, goes_back: false })
+    }
+
+    /// The app of the same program by other names: `now` says how something of before is called. What is transient
+    /// begins anew, and so do the times of `every`.
+    pub fn renamed<'n>(
+        &self,
+        program: &'n Program,
+        now: i64,
+        reached: &'n Reached,
+        value: &dyn Fn(&Value) -> Value,
+    ) -> App<'n> {
+        let mut app = App::new(program, self.me, now, reached);
+        app.settings = self.settings.clone();
+        let lists = app.state.lists.iter_mut().zip(&self.state.lists).zip(&program.states);
+        for ((list, before), _) in lists.filter(|(_, state)| !state.transient) {
+            match (list, before) {
+                (List::Keyed(rows), List::Keyed(before)) => {
+                    before.rows.values().for_each(|row| rows.put(value(row)));
+                    rows.greatest = before.greatest;
+                }
+                (List::Variable(now), List::Variable(before)) => *now = value(before),
+                _ => unreachable!("a state stays what it is"),
+            }
+        }
+        for timer in self.state.timers.values() {
+            let arguments: Vec<Value> = timer.arguments.iter().map(value).collect();
+            let is = |kind: &HandlerKind| matches!(kind, HandlerKind::Timer { .. });
+            let handler = program.handler(&timer.name, is).expect("a timer has a handler");
+            let HandlerKind::Timer { fields } = &handler.kind else { unreachable!("it was looked for") };
+            let names = fields.iter().map(|field| field.name.text.clone());
+            let named: Vec<(String, Value)> = names.zip(arguments.iter().cloned()).collect();
+            let timer = Timer { name: timer.name.clone(), arguments, due: timer.due };
+            app.state.timers.insert(timer_key(&timer.name, &named), timer);
+        }
+        app
     }
 
     /// When the first timer or `every` is due.

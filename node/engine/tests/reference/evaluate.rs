@@ -234,8 +234,9 @@ impl Run<'_> {
     }
 
     pub fn key(&mut self, list: Place, keys: &[Expression]) -> Outcome<Vec<Value>> {
-        let _ = list;
-        keys.iter().map(|key| self.evaluate(key)).collect()
+        let key = keys.iter().map(|key| self.evaluate(key)).collect::<Outcome<Vec<Value>>>()?;
+        self.short_key(list, &key)?;
+        Ok(key)
     }
 
     // What an expression is before it is evaluated.

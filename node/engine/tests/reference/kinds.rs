@@ -4,7 +4,7 @@ use super::value::Value;
 use std::collections::BTreeMap;
 use weft::syntax::tree::{
     Expression, ExpressionKind, Field as FieldTree, File, Function, Handler, HandlerKind, Item, Piece,
-    Source, TypeTree,
+    Source, TypeTree, Word,
 };
 use weft::value::Real;
 
@@ -44,7 +44,7 @@ pub struct Record {
 /// What a `state` is.
 #[derive(Debug, Clone)]
 pub enum Stored {
-    Keyed { record: String, keys: Vec<String> },
+    Keyed { record: String, keys: Vec<String>, indexes: Vec<Vec<String>> },
     Variable { kind: Kind, initial: Value },
 }
 
@@ -58,6 +58,7 @@ pub struct State {
 /// What is sent by a name: its fields, the app that takes it; none: an endpoint; and what it answers.
 #[derive(Debug, Clone)]
 pub struct Output {
+    pub transient: bool,
     pub fields: Vec<Field>,
     pub app: Option<String>,
     pub answer: Option<Kind>,
@@ -105,9 +106,10 @@ impl Program {
         let (durable, transient): (Vec<_>, Vec<_>) = file.states.iter().partition(|state| !state.transient);
         for state in durable.into_iter().chain(transient) {
             let stored = match &state.kind {
-                TypeTree::Keyed { element, keys, .. } => Stored::Keyed {
+                TypeTree::Keyed { element, keys, indexes, .. } => Stored::Keyed {
                     record: element.text.clone(),
-                    keys: keys.iter().map(|key| key.text.clone()).collect(),
+                    keys: words(keys),
+                    indexes: indexes.iter().map(|index| words(index)).collect(),
                 },
                 other => {
                     let kind = program.kind(other);
@@ -130,14 +132,17 @@ impl Program {
                 && of.as_ref().is_none_or(|of| of.text == file.name)
             {
                 let answer = answer.as_ref().map(|answer| self.kind(answer));
-                let output = Output { fields: self.fields(fields), app: Some(file.name.clone()), answer };
+                let (fields, app) = (self.fields(fields), Some(file.name.clone()));
+                let output = Output { transient: false, fields, app, answer };
                 self.outputs.insert(handler.name.text.clone(), output);
             }
         }
         for output in &file.outputs {
+            let transient = output.transient;
             let app = output.app.as_ref().map(|app| app.text.clone());
+            let app = app.or_else(|| transient.then(|| file.name.clone()));
             let answer = output.answer.as_ref().map(|answer| self.kind(answer));
-            let declared = Output { fields: self.fields(&output.fields), app, answer };
+            let declared = Output { transient, fields: self.fields(&output.fields), app, answer };
             self.outputs.insert(output.name.text.clone(), declared);
         }
     }
@@ -255,6 +260,10 @@ impl Program {
         });
         Value::Record(fields.collect())
     }
+}
+
+fn words(words: &[Word]) -> Vec<String> {
+    words.iter().map(|word| word.text.clone()).collect()
 }
 
 /// What a name without a value begins with.

@@ -3,7 +3,7 @@
 use super::evaluate::calculate;
 use super::kinds::Kind;
 use super::run::{Outcome, Place, Run, Slot};
-use super::state::List;
+use super::state::{KEY_BYTES_MAX, List, key_size};
 use super::value::Value;
 use weft::syntax::tree::{Assignment, Binary, Change, Expression, ExpressionKind};
 
@@ -56,6 +56,7 @@ impl<'p> Run<'p> {
             self.reach("change of a row");
             let row = self.row_there(list, &key)?;
             let row = self.replaced(row, &path, new)?;
+            self.short_entries(list, &row)?;
             self.rows_mut(list).put(row);
             return Ok(());
         }
@@ -100,6 +101,28 @@ impl<'p> Run<'p> {
         }
     }
 
+    /// Refuses a key that is too long to be one.
+    pub fn short_key(&self, list: Place, key: &[Value]) -> Outcome<()> {
+        if key_size(key) <= KEY_BYTES_MAX {
+            return Ok(());
+        }
+        self.reach("key too long");
+        Err(format!("a key of `{}` is longer than {KEY_BYTES_MAX} bytes", self.rows(list).name))
+    }
+
+    /// Refuses a row of which an index would have too long an entry.
+    fn short_entries(&self, list: Place, row: &Value) -> Outcome<()> {
+        let Kind::Record(record) = self.record_of(list) else { return Ok(()) };
+        let rows = self.rows(list);
+        let Some(index) = rows.long_entry(row, &self.program.record(&record).fields) else { return Ok(()) };
+        self.reach("entry of an index too long");
+        Err(format!(
+            "an entry of the index `{}` of `{}`, its row's key behind it, is longer than {KEY_BYTES_MAX} bytes",
+            index.join(", "),
+            rows.name
+        ))
+    }
+
     /// The list and the key of a row that a place is.
     fn row_place(&mut self, place: &Expression) -> Outcome<Option<(Place, Vec<Value>)>> {
         match &*place.kind {
@@ -137,11 +160,14 @@ impl<'p> Run<'p> {
             self.reach(if change.replace { "put" } else { "add" });
             let value = self.evaluate(&change.value)?;
             let value = self.program.fitted(value, &self.record_of(list));
-            let rows = self.rows_mut(list);
-            if !change.replace && rows.rows.contains_key(&rows.key_of(&value)) {
+            let key = self.rows(list).key_of(&value);
+            self.short_key(list, &key)?;
+            let rows = self.rows(list);
+            if !change.replace && rows.rows.contains_key(&key) {
                 return Err(format!("`{}` has a row of this key already", rows.name));
             }
-            rows.put(value.clone());
+            self.short_entries(list, &value)?;
+            self.rows_mut(list).put(value.clone());
             return Ok(value);
         }
         self.reach("add to a plain list");

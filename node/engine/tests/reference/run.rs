@@ -356,11 +356,16 @@ impl<'p> Run<'p> {
     }
 
     fn send(&mut self, name: &Word, arguments: &[Expression], to: &Expression) -> Outcome<()> {
-        self.reach("send");
         let output = &self.program.outputs[&name.text];
         let arguments = self.arguments(arguments, &output.fields)?;
         let to = self.evaluate(to)?;
-        self.sends.push(Sent { output: name.text.clone(), arguments, to, app: output.app.clone() });
+        let (app, transient) = (output.app.clone(), output.transient);
+        self.reach(match (&app, transient) {
+            (None, _) => "send to an endpoint",
+            (Some(_), true) => "transient send",
+            (Some(_), false) => "send",
+        });
+        self.sends.push(Sent { output: name.text.clone(), arguments, to, app, transient });
         Ok(())
     }
 
@@ -387,11 +392,29 @@ impl<'p> Run<'p> {
         };
         let fields = self.program.fields(fields);
         let arguments = self.arguments(arguments, &fields)?;
-        let mut key = vec![name.text.len() as u8];
-        key.extend_from_slice(name.text.as_bytes());
-        key.extend_from_slice(&encode_arguments(&arguments));
+        let key = timer_key(&name.text, &arguments);
+        if key.len() - name.text.len() - 1 > TIMER_BYTES_MAX {
+            self.reach("timer too long");
+            return Err(over(TIMER_BYTES_MAX, "bytes of a timer's arguments"));
+        }
         Ok((key, arguments.into_iter().map(|(_, value)| value).collect()))
     }
+}
+
+/// The most bytes of a timer's arguments.
+const TIMER_BYTES_MAX: usize = 4096;
+
+/// What is said of an event that goes over a bound.
+pub fn over(most: usize, unit: &str) -> String {
+    format!("the event went over its budget of {most} {unit}")
+}
+
+/// What a timer is found by.
+pub fn timer_key(name: &str, arguments: &[(String, Value)]) -> Vec<u8> {
+    let mut key = vec![name.len() as u8];
+    key.extend_from_slice(name.as_bytes());
+    key.extend_from_slice(&encode_arguments(arguments));
+    key
 }
 
 /// The name and the arguments of a call.

@@ -1,14 +1,26 @@
 //! Rows by key, variables, timers. Copied whole for each event.
 
-use super::kinds::{Kind, Program, Stored};
+use super::kinds::{Field, Kind, Program, Stored};
 use super::value::{Value, put_key, put_row, put_word};
 use engine::{Delta, TIMERS};
 use std::collections::BTreeMap;
+
+/// The most bytes of a row's key, and of its indexed fields together with its key.
+pub const KEY_BYTES_MAX: usize = 4096;
+
+/// How many bytes a key has.
+pub fn key_size<'v>(key: impl IntoIterator<Item = &'v Value>) -> usize {
+    let mut bytes = Vec::new();
+    key.into_iter().for_each(|part| put_key(part, &mut bytes));
+    bytes.len()
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rows {
     pub name: String,
     pub keys: Vec<String>,
+    /// Indexes only bound what a row may be.
+    pub indexes: Vec<Vec<String>>,
     pub rows: BTreeMap<Vec<Value>, Value>,
     /// The greatest number that a key of one int ever had, or that was given out.
     pub greatest: i64,
@@ -17,6 +29,19 @@ pub struct Rows {
 impl Rows {
     pub fn key_of(&self, row: &Value) -> Vec<Value> {
         self.keys.iter().map(|key| row.field(key).clone()).collect()
+    }
+
+    /// The index of which a row's entry would be too long.
+    pub fn long_entry(&self, row: &Value, record: &[Field]) -> Option<&[String]> {
+        let size = |name: &String| {
+            let kind = record.iter().find(|field| field.name == *name).map(|field| &field.kind);
+            let marked = usize::from(matches!(kind, Some(Kind::Optional(_))));
+            marked + if *row.field(name) == Value::None { 0 } else { key_size([row.field(name)]) }
+        };
+        let key = key_size(&self.key_of(row));
+        let long =
+            self.indexes.iter().find(|index| key + index.iter().map(size).sum::<usize>() > KEY_BYTES_MAX);
+        long.map(Vec::as_slice)
     }
 
     pub fn put(&mut self, row: Value) {
@@ -51,9 +76,12 @@ pub struct State {
 impl State {
     pub fn of(program: &Program) -> State {
         let lists = program.states.iter().map(|state| match &state.stored {
-            Stored::Keyed { keys, .. } => {
-                List::Keyed(Rows { name: state.name.clone(), keys: keys.clone(), ..Rows::default() })
-            }
+            Stored::Keyed { keys, indexes, .. } => List::Keyed(Rows {
+                name: state.name.clone(),
+                keys: keys.clone(),
+                indexes: indexes.clone(),
+                ..Rows::default()
+            }),
             Stored::Variable { initial, .. } => List::Variable(initial.clone()),
         });
         State { lists: lists.collect(), timers: BTreeMap::new() }
