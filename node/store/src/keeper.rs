@@ -9,9 +9,13 @@ use crate::checkpoint::{Checkpoint, CheckpointInfo, Progress, Rows, checkpoint_f
 use crate::contents::{SegmentInfo, spare_numbers};
 use crate::error::is_full;
 use crate::log::{ZEROS_BYTES, write_zeros};
-use crate::segment::{Header, PAGE, SPARES_BESIDE, Sizes, file_name, file_number, spare_name};
+use crate::segment::{Header, PAGE, Sizes, file_name, file_number, spare_name};
 use crate::storage::UNFINISHED;
 use crate::{Storage, StoreError, Synced};
+
+/// Spares kept beside those that the log needs until the next checkpoint: one that is taken next, one for whoever removes
+/// rows on a full disk.
+const SPARES_BESIDE: usize = 2;
 
 /// Bytes that are left to the small files beside the log: what is made ahead never takes them.
 const LEFT_BYTES: u64 = 1 << 20;
@@ -207,9 +211,8 @@ impl<S: Storage> Checkpoints<S> {
             None => Vec::new(),
         };
         let taken = spare_numbers(&names);
-        let due = info.row_bytes.max(self.sizes.checkpoint);
-        // Segments that the log goes through until the next checkpoint, a small number.
-        let wanted = usize::try_from(due / self.sizes.most).unwrap_or(0) + SPARES_BESIDE;
+        // As many as the log went through since the checkpoint before are about as many as it will until the next.
+        let wanted = segments.len() + SPARES_BESIDE;
         let free = (0..).filter(|number| !taken.contains(number));
         let mut free_numbers: Vec<u64> = free.take(wanted.saturating_sub(taken.len())).collect();
         free_numbers.reverse();

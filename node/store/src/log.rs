@@ -10,8 +10,8 @@ use crate::contents::{Found, find, spare_numbers};
 use crate::frame::{self, FrameHeader, Kind, Place, frame_bytes};
 use crate::keeper::{Checkpoints, Installed, Spare};
 use crate::segment::{
-    Header, PAGE, SEGMENT_BYTES_MAX, SPARE, SPARES_BESIDE, START_PAGES, Sizes, file_name, file_number,
-    number_of, secret, spare_name,
+    Header, PAGE, SEGMENT_BYTES_MAX, SPARE, START_PAGES, Sizes, file_name, file_number, number_of, secret,
+    spare_name,
 };
 use crate::storage::{UNFINISHED, write_whole_with};
 use crate::walk::{Amount, Position};
@@ -262,14 +262,14 @@ impl<S: Storage> Log<S> {
         since.changes >= due || since.frames >= due.saturating_mul(4)
     }
 
-    /// The size of a spare that should be made ahead, in bytes: the segment that is written is half full, and there are too
-    /// few. None if there is no need.
+    /// The size of a spare that should be made ahead, in bytes: the segment that is written is half full, and there is none
+    /// for the next. None if there is no need: mostly checkpoints free enough.
     #[must_use]
     pub fn wants_spare(&self) -> Option<u64> {
         let next = self.sizes.next(Some(self.segment.bytes), 0);
         let is_half_full = self.offset as u64 > self.segment.bytes / 2;
-        let enough = self.spares.iter().filter(|spare| spare.bytes >= next).count() >= SPARES_BESIDE;
-        (is_half_full && !enough).then_some(next)
+        let has_one = self.spares.iter().any(|spare| spare.bytes >= next);
+        (is_half_full && !has_one).then_some(next)
     }
 
     /// Whether a checkpoint is worth making before it is due, for the files that it frees: the last segment is nearly full,

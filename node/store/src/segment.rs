@@ -33,10 +33,6 @@ const HASH: Range<usize> = PAGE - 16..PAGE;
 /// Pages at the end of a segment that only starts may use: so many times a full disk's log opens again.
 pub(crate) const START_PAGES: usize = 16;
 
-/// Spares kept beside those that the log needs until the next checkpoint: one that is taken next, one for whoever removes
-/// rows on a full disk.
-pub(crate) const SPARES_BESIDE: usize = 2;
-
 /// No segment is larger, in bytes, whoever wrote it: a segment is read whole.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 64 << 20;
 
