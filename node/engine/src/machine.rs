@@ -154,15 +154,18 @@ impl<'m> Machine<'m> {
     }
 
     /// Leaves its room to the next one.
-    pub(crate) fn leave_room(self) -> Room {
-        let Machine { mut registers, mut cursors, mut callers, running, .. } = self;
-        make_none(&mut registers[..running.end]);
-        registers.truncate(KEPT_MAX);
-        registers.shrink_to(KEPT_MAX);
-        cursors.clear();
-        cursors.shrink_to(KEPT_MAX);
-        callers.clear();
-        Room { registers, cursors, callers }
+    pub(crate) fn leave_room(&mut self) -> Room {
+        make_none(&mut self.registers[..self.running.end]);
+        self.registers.truncate(KEPT_MAX);
+        self.registers.shrink_to(KEPT_MAX);
+        self.cursors.clear();
+        self.cursors.shrink_to(KEPT_MAX);
+        self.callers.clear();
+        Room {
+            registers: std::mem::take(&mut self.registers),
+            cursors: std::mem::take(&mut self.cursors),
+            callers: std::mem::take(&mut self.callers),
+        }
     }
 
     /// Runs a function, whose arguments are in its room, to its end and returns what it gives.

@@ -151,26 +151,25 @@ impl State {
                         *place = value;
                     }
                 }
-                Before::Word(due) if list == TIMERS => {
+                Before::Due(due) => {
                     if let Key::Bytes(key) = &key {
                         self.timers.set(key, due);
                     }
                 }
-                Before::Word(number) => {
-                    if let Key::Word(list) = key
-                        && let Some(keyed) = u32::try_from(list).ok().and_then(|list| self.keyed_mut(list))
-                    {
-                        keyed.counter = number.unwrap_or_default();
-                    }
-                }
+            }
+        }
+        for (list, number) in self.undo.take_counters() {
+            if let Some(keyed) = self.keyed_mut(list) {
+                keyed.counter = number;
             }
         }
         self.scratch.iter_mut().for_each(Keyed::clear);
     }
 
-    /// What the event that runs has changed, in the order of lists and keys, and the state as it is.
-    pub(crate) fn changes(&mut self) -> (&[Change], Lists<'_>) {
-        (self.undo.merged(), Lists { lists: &self.lists, timers: &self.timers })
+    /// What the event that runs has changed, in the order of lists and keys, which counters, and the state as it is.
+    pub(crate) fn changes(&mut self) -> (&[Change], &[(u32, i64)], Lists<'_>) {
+        let (changes, counters) = self.undo.merged();
+        (changes, counters, Lists { lists: &self.lists, timers: &self.timers })
     }
 
     #[inline]
@@ -251,20 +250,20 @@ impl State {
     /// No number up to this one is given out again.
     pub(crate) fn count_up(&mut self, list: u32, number: i64) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        if keyed.counter >= number {
-            return Ok(());
+        if keyed.counter < number {
+            let before = std::mem::replace(&mut keyed.counter, number);
+            // Nobody sees what a local list was.
+            if list < SCRATCH {
+                self.undo.count(list, before);
+            }
         }
-        let before = std::mem::replace(&mut keyed.counter, number);
-        match list {
-            SCRATCH.. => Ok(()),
-            _ => self.log(COUNTERS, Key::Word(i64::from(list)), Before::Word(Some(before))),
-        }
+        Ok(())
     }
 
     /// Begins, moves or ends a timer.
     pub(crate) fn set_timer(&mut self, key: &TimerKey, due: Option<i64>) -> Result<(), Fault> {
         let before = self.timers.set(key, due);
-        self.log(TIMERS, Key::Bytes(Arc::clone(key)), Before::Word(before))
+        self.log(TIMERS, Key::Bytes(Arc::clone(key)), Before::Due(before))
     }
 
     /// Begins, moves or ends a timer outside of an event.

@@ -16,7 +16,7 @@ const UNMERGED: usize = 1 << 12;
 pub(crate) struct Change {
     /// The number of the list in deltas.
     pub(crate) list: u32,
-    /// The row's key. Of a variable `Word(0)`, of [`crate::COUNTERS`] the list's number, of [`crate::TIMERS`] its bytes.
+    /// The row's key. Of a variable `Word(0)`, of [`crate::TIMERS`] its bytes.
     pub(crate) key: Key,
     pub(crate) before: Before,
 }
@@ -30,8 +30,8 @@ pub(crate) enum Before {
     Field(u16, Value),
     /// A variable's value.
     Variable(Value),
-    /// A counter's number, or when a timer was due.
-    Word(Option<i64>),
+    /// When a timer was due.
+    Due(Option<i64>),
 }
 
 impl Change {
@@ -49,6 +49,10 @@ impl Change {
 pub(crate) struct Undo {
     /// In the order in which they were made.
     changes: Vec<Change>,
+    /// The list of each counter that another number was put into, each once, and the number that was there.
+    counters: Vec<(u32, i64)>,
+    /// Whether the order in which they were made is not that of lists and keys, each once.
+    is_mixed: bool,
     /// How many there may be before some are made one.
     unmerged: usize,
 }
@@ -56,11 +60,21 @@ pub(crate) struct Undo {
 impl Undo {
     #[inline]
     pub(crate) fn push(&mut self, change: Change) -> Result<(), Fault> {
+        if let Some(last) = self.changes.last() {
+            self.is_mixed |= last.compare_rows(&change) != Ordering::Less;
+        }
         self.changes.push(change);
         if self.changes.len() <= self.unmerged.max(UNMERGED) {
             return Ok(());
         }
         self.make_few()
+    }
+
+    /// Notes what a list's counter was before it was another one.
+    pub(crate) fn count(&mut self, list: u32, before: i64) {
+        if self.counters.iter().all(|(known, _)| *known != list) {
+            self.counters.push((list, before));
+        }
     }
 
     #[cold]
@@ -75,29 +89,37 @@ impl Undo {
 
     /// All changes, the last one first.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Change> + use<> {
-        self.unmerged = 0;
+        (self.unmerged, self.is_mixed) = (0, false);
         std::mem::take(&mut self.changes).into_iter().rev()
+    }
+
+    /// All counters.
+    pub(crate) fn take_counters(&mut self) -> Vec<(u32, i64)> {
+        std::mem::take(&mut self.counters)
     }
 
     /// Forgets all: what is, stays.
     pub(crate) fn clear(&mut self) {
-        self.unmerged = 0;
+        (self.unmerged, self.is_mixed) = (0, false);
+        self.counters.clear();
         self.changes.clear();
         self.changes.shrink_to(UNMERGED);
     }
 
-    /// What is changed, in the order of lists and keys: of each row the row that was there, or some of its fields.
-    pub(crate) fn merged(&mut self) -> &[Change] {
-        self.merge();
-        &self.changes
+    /// What is changed, in the order of lists and keys: of each row the row that was there, or some of its fields; and
+    /// counters in the order of lists.
+    pub(crate) fn merged(&mut self) -> (&[Change], &[(u32, i64)]) {
+        if self.is_mixed {
+            self.merge();
+        }
+        if self.counters.len() > 1 {
+            self.counters.sort_unstable();
+        }
+        (&self.changes, &self.counters)
     }
 
     /// Leaves one change of a row or field: back to what it was at the beginning.
     fn merge(&mut self) {
-        let in_order = |left: &Change, right: &Change| left.compare_rows(right) == Ordering::Less;
-        if self.changes.array_windows().all(|[left, right]| in_order(left, right)) {
-            return;
-        }
         // Stable: those of a row stay in the order in which they were made.
         self.changes.sort_by(Change::compare_rows);
         if !self.changes.array_windows().any(|[left, right]| left.is_of_same_row(right)) {
@@ -163,7 +185,7 @@ mod tests {
                 assert!(undo.push(Change { list: 0, key: Key::Word(key), before }).is_ok());
             }
             let found: Vec<String> =
-                undo.merged().iter().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
+                undo.merged().0.iter().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
             let expected: Vec<String> =
                 merged.iter().map(|(key, before)| format!("{:?}", (Key::Word(*key), before))).collect();
             assert_eq!(found, expected);
@@ -178,6 +200,6 @@ mod tests {
             assert!(undo.push(Change { list: 0, key: Key::Word(at % 100), before }).is_ok());
             assert!(undo.changes.len() <= UNMERGED + 1);
         }
-        assert_eq!(undo.merged().len(), 100);
+        assert_eq!(undo.merged().0.len(), 100);
     }
 }

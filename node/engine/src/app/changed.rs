@@ -5,7 +5,7 @@ use crate::codec::{self, Unwritable};
 use crate::deltas::Deltas;
 use crate::event::EventError;
 use crate::keyed::Key;
-use crate::state::{COUNTERS, List, Lists, State};
+use crate::state::{COUNTERS, List, Lists, State, TIMERS};
 use crate::table::{Keyed, Slot};
 use crate::undo::{Before, Change};
 use std::cmp::Ordering;
@@ -21,16 +21,12 @@ pub(super) fn deltas(
 ) -> Result<(Deltas, bool), EventError> {
     let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
     let mut transient = false;
-    let (changes, lists) = state.changes();
-    let mut deltas = Deltas::with_room(changes.len());
+    let (changes, counters, lists) = state.changes();
+    let mut deltas = Deltas::with_room(changes.len() + counters.len());
     for changes in changes.chunk_by(Change::is_of_same_row) {
         let [Change { list, key, before }, ..] = changes else { continue };
-        let is_of_transient = match (*list, key) {
-            (COUNTERS, Key::Word(counted)) => u32::try_from(*counted).is_ok_and(is_transient),
-            (list, _) => is_transient(list),
-        };
-        if is_of_transient {
-            transient |= *list != COUNTERS;
+        if is_transient(*list) {
+            transient = true;
             continue;
         }
         let bytes = match (before, lists.get(*list)) {
@@ -38,11 +34,18 @@ pub(super) fn deltas(
             (Before::Variable(before), Some(List::Variable(now))) if !is_same(before, now) => {
                 deltas.push(*list, &[], |out| put_variable(now, *list, module, *left, out).map(|()| true))
             }
-            (Before::Word(before), _) => Ok(push_word(&mut deltas, (*list, key), *before, lists)),
+            (Before::Due(before), _) => Ok(push_due(&mut deltas, key, *before, lists)),
             _ => continue,
         };
         let bytes = bytes.map_err(|Unwritable| event_too_large())?;
         *left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
+    }
+    for (list, before) in counters.iter().filter(|(list, _)| !is_transient(*list)) {
+        let now = lists.keyed(*list).map_or(0, |keyed| keyed.counter);
+        if now != *before {
+            let bytes = push_word(&mut deltas, COUNTERS, &list.to_be_bytes(), Some(now));
+            *left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
+        }
     }
     Ok((deltas, transient))
 }
@@ -70,29 +73,21 @@ fn push_row(
     }
 }
 
-/// Appends a counter, or when a timer is due, if it is not what it was; the bytes that it has.
-fn push_word(deltas: &mut Deltas, (list, key): (u32, &Key), before: Option<i64>, lists: Lists<'_>) -> usize {
-    let counted = match (list, key) {
-        (COUNTERS, Key::Word(counted)) => Some(*counted as u32),
-        _ => None,
-    };
-    let now = match counted {
-        Some(counted) => lists.keyed(counted).map(|keyed| keyed.counter),
-        None => lists.due(key),
-    };
-    if before == now {
-        return 0;
+/// Appends when a timer is due, if that is not when it was; the bytes that it has.
+fn push_due(deltas: &mut Deltas, timer: &Key, before: Option<i64>, lists: Lists<'_>) -> usize {
+    match (lists.due(timer), timer) {
+        (now, Key::Bytes(timer)) if now != before => push_word(deltas, TIMERS, timer, now),
+        _ => 0,
     }
+}
+
+/// Appends a word, or that there is none any more; the bytes that it has.
+fn push_word(deltas: &mut Deltas, list: u32, key: &[u8], word: Option<i64>) -> usize {
     let put = |out: &mut Vec<u8>| {
-        now.into_iter().for_each(|now| codec::put_word(now, out));
-        Ok::<bool, Infallible>(now.is_some())
+        word.into_iter().for_each(|word| codec::put_word(word, out));
+        Ok::<bool, Infallible>(word.is_some())
     };
-    let pushed = match (counted, key) {
-        (Some(counted), _) => deltas.push(list, &counted.to_be_bytes(), put),
-        (None, Key::Bytes(timer)) => deltas.push(list, timer, put),
-        (None, Key::Word(_)) => return 0,
-    };
-    pushed.unwrap_or_else(|never| match never {})
+    deltas.push(list, key, put).unwrap_or_else(|never| match never {})
 }
 
 pub(super) fn counter_row(counter: i64) -> Vec<u8> {
