@@ -223,6 +223,11 @@ impl<'m> Machine<'m> {
                         at = to as usize;
                     }
                 }
+                Operation::JumpIfThere { value, to } => {
+                    if !matches!(self.get(value), Value::None) {
+                        at = to as usize;
+                    }
+                }
                 Operation::JumpLess { left, right, wanted, to } => {
                     if (self.word(left)? < self.word(right)?) == wanted {
                         at = to as usize;
@@ -245,6 +250,9 @@ impl<'m> Machine<'m> {
                 Operation::FieldOf { out, cursor, list, field } => self.field_of(out, cursor, list, field)?,
                 Operation::FieldThere { out, list, key, field } => self.field_there(out, list, key, field)?,
                 Operation::SetField { list, key, field, value } => self.set_field(list, key, field, value)?,
+                Operation::UpdateField { operator, list, key, field, right } => {
+                    self.update_field(operator, (list, key, field), right)?;
+                }
                 Operation::MakeKey { out, list, first, count: 1 } if self.is_key(list, first) => {
                     let word = self.word(first)?;
                     self.budget.bytes(size_of::<i64>())?;

@@ -226,15 +226,29 @@ impl State {
     /// there is no such row.
     #[inline]
     pub(crate) fn set_plain(&mut self, list: u32, key: i64, field: u16, word: i64) -> Result<bool, Fault> {
+        self.update_plain(list, key, field, |_| Ok(word))
+    }
+
+    /// As [`State::set_plain`], the value made of what was there.
+    #[inline]
+    pub(crate) fn update_plain(
+        &mut self,
+        list: u32,
+        key: i64,
+        field: u16,
+        update: impl FnOnce(i64) -> Result<i64, Fault>,
+    ) -> Result<bool, Fault> {
         let Some(keyed) = self.keyed_mut(list) else { return Ok(false) };
         let Some(slot) = keyed.find(&Key::Word(key)) else { return Ok(false) };
-        // Looked at first: what stays the same copies no page.
-        if keyed.plain_word(slot, field) == Some(word) {
+        let Some(before) = keyed.plain_word(slot, field) else { return Ok(false) };
+        let word = update(before)?;
+        // What stays the same copies no page.
+        if word == before {
             return Ok(true);
         }
         let Some(place) = keyed.plain_place(slot, field) else { return Ok(false) };
-        let before = Value::Word(std::mem::replace(place, word));
-        self.log(list, Key::Word(key), Before::Field(field, before))?;
+        *place = word;
+        self.log(list, Key::Word(key), Before::Field(field, Value::Word(before)))?;
         Ok(true)
     }
 

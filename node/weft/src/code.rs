@@ -172,6 +172,10 @@ pub enum Operation {
         value: Register,
         to: Target,
     },
+    JumpIfThere {
+        value: Register,
+        to: Target,
+    },
     /// Whether a word is less than another is as wanted.
     JumpLess {
         left: Register,
@@ -444,6 +448,14 @@ pub enum Operation {
         key: Register,
         field: u16,
         value: Register,
+    },
+    /// As `FieldThere`, `Arithmetic` with what is there on the left, and `SetField` of the result.
+    UpdateField {
+        operator: Arithmetic,
+        list: u32,
+        key: Register,
+        field: u16,
+        right: Register,
     },
     RowCount {
         out: Register,

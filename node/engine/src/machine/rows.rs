@@ -1,14 +1,14 @@
 //! Operations on state: rows, variables, numbers.
 
-use super::Machine;
 use super::keys::long_key;
+use super::{Machine, values};
 use crate::arguments;
 use crate::budget::{Fault, KEY_BYTES_MAX, TIMER_BYTES_MAX, VALUE_BYTES};
 use crate::keyed::{Key, Range, Row};
 use crate::state::{TIMERS_MAX, TimerKey, timer_key};
 use std::sync::Arc;
 use weft::Value;
-use weft::code::{Operation, Register};
+use weft::code::{Arithmetic, Operation, Register};
 use weft::module::{SCRATCH, Type};
 
 impl Machine<'_> {
@@ -296,10 +296,37 @@ impl Machine<'_> {
                 return Ok(());
             }
         }
+        let value = self.get(value).clone();
+        self.set_any_field(list, key, field, value)
+    }
+
+    /// A field's value calculated from what it was.
+    pub(super) fn update_field(
+        &mut self,
+        operator: Arithmetic,
+        (list, key, field): (u32, Register, u16),
+        right: Register,
+    ) -> Result<(), Fault> {
+        let right = self.word(right)?;
+        if let Value::Word(key) = *self.get(key) {
+            let calculate = |before| values::calculate(operator, before, right);
+            if self.state.changed().update_plain(list, key, field, calculate)? {
+                return Ok(());
+            }
+        }
+        let Some(found) = self.key(key)? else { return Err(self.no_such_row(list)) };
+        self.charge_search(list, found.len(), 1)?;
+        let keyed = self.keyed(list)?;
+        let slot = keyed.find(&found).ok_or_else(|| self.no_such_row(list))?;
+        let Value::Word(before) = keyed.value(slot, field) else { return Err(Fault::unproven("a word")) };
+        let value = Value::Word(values::calculate(operator, before, right)?);
+        self.set_any_field(list, key, field, value)
+    }
+
+    fn set_any_field(&mut self, list: u32, key: Register, field: u16, value: Value) -> Result<(), Fault> {
         let Some(key) = self.key(key)? else { return Err(self.no_such_row(list)) };
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
-        let value = self.get(value).clone();
         let Some(slot) = self.keyed(list)?.find(&key) else { return Err(self.no_such_row(list)) };
         // Whether larger values are the same is seen at the end, once.
         if let Value::Word(word) = value

@@ -7,8 +7,8 @@ use weft::Value;
 use weft::module::Type;
 use weft::value::Real;
 
-/// Rows of a page of words: 512 bytes.
-const WORDS: usize = 128;
+/// Rows of a page of words, 2 KB: half as large ones are as many times more to be counted when a branch is copied.
+const WORDS: usize = 256;
 /// Rows of a page of other values: 384 bytes. Each is shared, so that copying a page counts every one.
 const VALUES: usize = 16;
 

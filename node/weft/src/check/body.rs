@@ -293,6 +293,7 @@ impl<'c, 'a> Body<'c, 'a> {
             Operation::JumpIf { to, .. }
             | Operation::JumpUnless { to, .. }
             | Operation::JumpIfNone { to, .. }
+            | Operation::JumpIfThere { to, .. }
             | Operation::JumpLess { to, .. }
             | Operation::JumpEqual { to, .. }
             | Operation::JumpHasRow { to, .. },
@@ -323,6 +324,10 @@ impl<'c, 'a> Body<'c, 'a> {
         self.emit(Operation::JumpIfNone { value, to: 0 })
     }
 
+    pub(super) fn jump_if_there(&mut self, value: Register) -> usize {
+        self.emit(Operation::JumpIfThere { value, to: 0 })
+    }
+
     /// Aims a jump at the next operation.
     pub(super) fn aim(&mut self, jump: usize) {
         let here = self.here();
@@ -333,6 +338,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 | Operation::JumpIf { to, .. }
                 | Operation::JumpUnless { to, .. }
                 | Operation::JumpIfNone { to, .. }
+                | Operation::JumpIfThere { to, .. }
                 | Operation::JumpLess { to, .. }
                 | Operation::JumpEqual { to, .. }
                 | Operation::JumpHasRow { to, .. }
@@ -366,6 +372,9 @@ impl<'c, 'a> Body<'c, 'a> {
                 Operation::Constant { out: made, .. }
                 | Operation::Now { out: made }
                 | Operation::Arithmetic { out: made, .. }
+                | Operation::KeyNow { out: made, .. }
+                | Operation::NextId { out: made, .. }
+                | Operation::NewId { out: made }
                 | Operation::Join { out: made, .. }
                 | Operation::Field { out: made, .. }
                 | Operation::FieldOf { out: made, .. }
@@ -378,6 +387,15 @@ impl<'c, 'a> Body<'c, 'a> {
             return;
         }
         self.copy(from, out);
+    }
+
+    /// Whether nothing else is ever put into a register that was there before `mark`, or it has no name.
+    pub(super) fn is_fixed(&self, register: Register, mark: Register) -> bool {
+        let is_it = |binding: &&Binding| match binding.kind {
+            BindingKind::Value { register: bound, fixed: true, .. } => bound == register,
+            _ => false,
+        };
+        register >= mark || self.scope.iter().rev().any(|binding| is_it(&binding))
     }
 
     pub(super) fn constant(&mut self, value: Value) -> Register {

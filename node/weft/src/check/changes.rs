@@ -2,7 +2,7 @@
 
 use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
 use super::queries::Runs;
-use crate::code::{Arithmetic, Operation, Register};
+use crate::code::{Arithmetic, Operation, Register, Target};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::module::{Destination, ListKind, Type};
 use crate::syntax::tree::{Assignment, Binary, Change, Expression, ExpressionKind, Query, Word};
@@ -176,8 +176,31 @@ impl<'c, 'a> Body<'c, 'a> {
             );
             return;
         }
+        let before = self.here();
         let current = self.plain(kind, |out| Operation::FieldThere { out, list, key, field });
         let value = self.replaced(current, rest, new);
+        self.set_field((list, key, field), before, value);
+    }
+
+    /// Puts a value into a field. Reading the field, which stands at `before`, calculating with it and this are one
+    /// operation, where what is calculated with is in a register already, or a constant.
+    fn set_field(&mut self, (list, key, field): (u32, Register, u16), before: Target, value: Register) {
+        let made = self.code.get(before as usize..).unwrap_or_default();
+        let (reading, constant, last) = match *made {
+            [reading, last] => (reading, None, last),
+            [reading, constant @ Operation::Constant { .. }, last] => (reading, Some(constant), last),
+            _ => (Operation::Jump { to: 0 }, None, Operation::Jump { to: 0 }),
+        };
+        if let Operation::FieldThere { out, .. } = reading
+            && let Operation::Arithmetic { operator, out: result, left, right } = last
+            && (left, result) == (out, value)
+            && right != out
+        {
+            self.code.truncate(before as usize);
+            constant.map(|constant| self.emit(constant));
+            self.emit(Operation::UpdateField { operator, list, key, field, right });
+            return;
+        }
         self.emit(Operation::SetField { list, key, field, value });
     }
 

@@ -18,7 +18,9 @@ impl Checker<'_> {
             let mut opened: HashMap<u16, Rows> = HashMap::new();
             for operation in &function.code {
                 match operation {
-                    Operation::SetField { list, field, .. } => drop(assigned.insert((*list, *field))),
+                    Operation::SetField { list, field, .. } | Operation::UpdateField { list, field, .. } => {
+                        assigned.insert((*list, *field));
+                    }
                     Operation::Open { cursor, over: Over::Rows(rows) } => drop(opened.insert(*cursor, *rows)),
                     Operation::FieldOf { cursor, list, field, .. }
                     | Operation::Fold { cursor, list, field, .. } => {

@@ -499,17 +499,25 @@ impl Body<'_, '_> {
             self.report(Diagnostic::new(Code::WrongCount, span, message));
             return None;
         }
+        if let ([field], [key]) = (fields.as_slice(), keys)
+            && let kind = self.checker.record(record).fields[*field as usize].kind.clone()
+            && is_plain_word(&kind)
+        {
+            // A key of one plain word is that word.
+            let mark = self.mark();
+            let word = self.need(key, &kind);
+            if self.is_fixed(word, mark) {
+                return Some(word);
+            }
+            let out = self.register();
+            self.copy(word, out);
+            return Some(out);
+        }
         let first = self.row_of_registers(keys.len());
         for (at, (key, field)) in keys.iter().zip(&fields).enumerate() {
             let kind = self.checker.record(record).fields[*field as usize].kind.clone();
             let register = self.need(key, &kind);
             self.copy(register, first.saturating_add(at as Register));
-        }
-        if let [field] = fields.as_slice()
-            && is_plain_word(&self.checker.record(record).fields[*field as usize].kind)
-        {
-            // A key of one plain word is that word.
-            return Some(first);
         }
         let out = self.register();
         self.emit(Operation::MakeKey { out, list, first, count: keys.len() as u16 });

@@ -5,7 +5,7 @@ use super::builtins::BUILT_IN;
 use super::declarations::no_covers;
 use super::optional;
 use super::queries::Runs;
-use crate::code::{Operation, TestOperation};
+use crate::code::{Operation, Register, TestOperation};
 use crate::diagnostics::{Code, Diagnostic, Span, line_of};
 use crate::module::{List, ListKind, SCRATCH, Type};
 use crate::syntax::habits;
@@ -265,7 +265,7 @@ impl Body<'_, '_> {
                 let found = self.change(change);
                 self.fitted(found, wanted.as_ref(), change.span)
             }
-            Some(LetValue::Else(value, otherwise)) => self.let_else(value, otherwise, wanted.as_ref()),
+            Some(LetValue::Else(value, otherwise)) => self.let_else(value, otherwise, wanted.as_ref(), slot),
         };
         self.leave_scope(depth);
         if !fixed {
@@ -349,8 +349,14 @@ impl Body<'_, '_> {
         Operand { register: self.constant(initial), kind: wanted.clone(), origin: None }
     }
 
-    fn let_else(&mut self, value: &Expression, otherwise: &Otherwise, wanted: Option<&Type>) -> Operand {
-        let depth = self.scope.len();
+    fn let_else(
+        &mut self,
+        value: &Expression,
+        otherwise: &Otherwise,
+        wanted: Option<&Type>,
+        slot: Register,
+    ) -> Operand {
+        let (depth, mark) = (self.scope.len(), self.mark());
         let hint = wanted.map(optional);
         let found = self.lower_row(value, hint.as_ref());
         let found = self.settled(found);
@@ -370,35 +376,37 @@ impl Body<'_, '_> {
             }
             None => inner,
         };
+        if let Otherwise::Exit(exit, span) = otherwise {
+            self.put_into(found.register, slot, mark);
+            let done = self.jump_if_there(slot);
+            self.exit(exit, *span);
+            self.aim(done);
+            return Operand { register: slot, kind: inner, origin: found.origin };
+        }
         let out = self.register();
         let begins = self.code.len();
         self.copy(found.register, out);
         let none = self.jump_if_none(out);
         let done = self.jump();
         self.aim(none);
-        let other = match otherwise {
-            Otherwise::Exit(exit, span) => {
-                self.exit(exit, *span);
-                None
-            }
-            Otherwise::Change(change) => Some((self.change(change), change.span)),
+        let (other, span) = match otherwise {
+            Otherwise::Exit(_, span) => (self.broken(), *span),
+            Otherwise::Change(change) => (self.change(change), change.span),
             Otherwise::Expression(expression) => {
                 let other = self.lower_row(expression, Some(&inner));
-                Some((self.settled(other), expression.span))
+                (self.settled(other), expression.span)
             }
         };
+        self.must_fit(&other.kind, &inner, span);
         let mut origin = found.origin;
-        if let Some((other, span)) = other {
-            self.must_fit(&other.kind, &inner, span);
-            // Both are keys of one list, or both are values.
-            let same = origin.is_some() && origin == other.origin;
-            let other = if same { other } else { self.whole(other) };
-            self.copy(other.register, out);
-            if !same && let Some(Origin { list, held: Held::Key }) = origin.take() {
-                self.read_instead(begins, out, list, found.register);
-            }
-            origin = origin.filter(|_| same);
+        // Both are keys of one list, or both are values.
+        let same = origin.is_some() && origin == other.origin;
+        let other = if same { other } else { self.whole(other) };
+        self.copy(other.register, out);
+        if !same && let Some(Origin { list, held: Held::Key }) = origin.take() {
+            self.read_instead(begins, out, list, found.register);
         }
+        origin = origin.filter(|_| same);
         self.aim(done);
         Operand { register: out, kind: inner, origin }
     }
