@@ -245,11 +245,11 @@ fn run(
     let mut machine = Machine::new(module, &mut *state, context, std::mem::take(room));
     let outcome = applied(&mut machine, work, context);
     *room = machine.leave_room();
-    let outcome = outcome.and_then(|applied| match state.may_grow || !grows(&applied, state, module) {
-        true => Ok(applied),
-        false => Err(EventError::Grows),
-    });
-    match outcome {
+    match &outcome {
+        Ok(applied) if !state.may_grow && grows(applied, state, module) => {
+            state.roll_back();
+            return Err(EventError::Grows);
+        }
         Ok(_) => state.commit(),
         Err(_) => state.roll_back(),
     }

@@ -64,7 +64,7 @@ fn push_row(
         return Ok(0);
     }
     let put = |out: &mut Vec<u8>| match slot {
-        Some(slot) => put_row(keyed, slot, module, limit, out).map(|()| true),
+        Some(slot) => put_row(keyed, (key, slot), module, limit, out).map(|()| true),
         None => Ok(false),
     };
     match key {
@@ -97,9 +97,9 @@ pub(super) fn counter_row(counter: i64) -> Vec<u8> {
 }
 
 /// A row as bytes.
-pub(super) fn encoded_row(keyed: &Keyed, slot: Slot, module: &Module) -> Option<Vec<u8>> {
+pub(super) fn encoded_row(keyed: &Keyed, place: (&Key, Slot), module: &Module) -> Option<Vec<u8>> {
     let mut row = Vec::new();
-    put_row(keyed, slot, module, usize::MAX, &mut row).ok().map(|()| row)
+    put_row(keyed, place, module, usize::MAX, &mut row).ok().map(|()| row)
 }
 
 /// A variable's value as bytes.
@@ -111,13 +111,13 @@ pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Opt
 /// Appends a row of at most `limit` bytes.
 fn put_row(
     keyed: &Keyed,
-    slot: Slot,
+    (key, slot): (&Key, Slot),
     module: &Module,
     limit: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     let limit = out.len().saturating_add(limit);
-    let words = keyed.put_words(slot, out);
+    let words = keyed.put_words(key, slot, out);
     for (field, kind) in keyed.layout().kinds.iter().enumerate().skip(words) {
         match keyed.plain_word(slot, field as u16) {
             Some(word) => codec::put_word(word, out),
@@ -140,6 +140,7 @@ fn put_variable(
 }
 
 /// Whether a row that was changed is the same again.
+#[inline]
 fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
     changes.iter().all(|change| match (&change.before, slot) {
         (Before::Row(Some(row)), Some(slot)) => {
@@ -152,6 +153,7 @@ fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
 }
 
 /// Whether a field of a row has this value.
+#[inline]
 fn has(keyed: &Keyed, slot: Slot, field: u16, before: &Value) -> bool {
     match (before, keyed.plain_word(slot, field)) {
         (Value::Word(before), Some(word)) => *before == word,

@@ -1,7 +1,7 @@
 //! Whether an event made the state larger: on a full disk what grows is refused, and what removes or replaces goes on.
 
 use crate::codec;
-use crate::state::{COUNTERS, List, State};
+use crate::state::{List, State};
 use crate::undo::{Before, Change};
 use weft::Value;
 use weft::module::{ListKind, Module, Type};
@@ -12,15 +12,15 @@ const LONGER_NUMBER_BYTES: i64 = 8;
 /// Whether there are more rows and timers than before the event that runs, or their bytes are more.
 pub(super) fn has_grown(state: &mut State, module: &Module) -> bool {
     let (mut more_rows, mut more_bytes, mut changed) = (0i64, 0i64, 0i64);
-    let (changes, lists) = state.changes();
+    let (changes, _, lists) = state.changes();
     for changes in changes.chunk_by(Change::is_of_same_row) {
         let [Change { list, key, before }, ..] = changes else { continue };
-        if *list == COUNTERS || module.lists.get(*list as usize).is_some_and(|list| list.transient) {
+        if module.lists.get(*list as usize).is_some_and(|list| list.transient) {
             continue;
         }
         changed += 1;
         match (before, lists.get(*list)) {
-            (Before::Word(before), _) => {
+            (Before::Due(before), _) => {
                 more_rows += i64::from(lists.due(key).is_some()) - i64::from(before.is_some());
             }
             (Before::Variable(before), Some(List::Variable(now))) => {
@@ -46,7 +46,7 @@ pub(super) fn has_grown(state: &mut State, module: &Module) -> bool {
                             more_bytes += now(*field as usize).map_or(0, |now| bytes(&now, kind, module))
                                 - bytes(was, kind, module);
                         }
-                        Before::Variable(_) | Before::Word(_) => {}
+                        Before::Variable(_) | Before::Due(_) => {}
                     }
                 }
             }

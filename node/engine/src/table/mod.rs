@@ -243,10 +243,21 @@ impl Keyed {
         self.columns.get(field as usize)?.plain_word(slot as usize)
     }
 
-    /// Appends, as `codec` writes them, the first fields of a row as far as they are plain words; how many.
-    pub(crate) fn put_words(&self, Slot(slot): Slot, out: &mut Vec<u8>) -> usize {
+    /// Appends, as `codec` writes them, the first fields of a row as far as they are plain words; how many. The key's word
+    /// is not looked for.
+    pub(crate) fn put_words(&self, key: &Key, Slot(slot): Slot, out: &mut Vec<u8>) -> usize {
+        let known = match (key, self.layout.keys.as_slice()) {
+            (Key::Word(word), [field]) => Some((usize::from(*field), *word)),
+            _ => None,
+        };
         for (number, column) in self.columns.iter().enumerate() {
-            let Some(word) = column.plain_word(slot as usize) else { return number };
+            let word = match known {
+                Some((field, word)) if field == number => word,
+                _ => match column.plain_word(slot as usize) {
+                    Some(word) => word,
+                    None => return number,
+                },
+            };
             codec::put_word(word, out);
         }
         self.columns.len()
