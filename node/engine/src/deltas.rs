@@ -72,7 +72,7 @@ impl Deltas {
 
     /// Appends one; `row` appends its bytes and says whether there is a row. Gives the bytes of key and row. After an error
     /// nothing is appended any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push<E>(
         &mut self,
         list: u32,

@@ -172,7 +172,7 @@ impl State {
         (changes, counters, Lists { lists: &self.lists, timers: &self.timers })
     }
 
-    #[inline]
+    #[inline(always)]
     fn log(&mut self, list: u32, key: Key, before: Before) -> Result<(), Fault> {
         match list {
             // Nobody sees what a local list was.
@@ -246,8 +246,9 @@ impl State {
         if word == before {
             return Ok(true);
         }
-        let Some(place) = keyed.plain_place(slot, field) else { return Ok(false) };
-        *place = word;
+        if !keyed.put_plain(slot, field, word) {
+            return Ok(false);
+        }
         self.log(list, Key::Word(key), Before::Field(field, Value::Word(before)))?;
         Ok(true)
     }

@@ -58,7 +58,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, change: Change) -> Result<(), Fault> {
         if let Some(last) = self.changes.last() {
             self.is_mixed |= last.compare_rows(&change) != Ordering::Less;

@@ -158,12 +158,16 @@ impl Machine<'_> {
         self.state.changed().put(list, key, row)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_row(&mut self, list: u32, key: Register) -> Result<bool, Fault> {
         match (self.get(key), self.state.keyed(list)) {
             (Value::Word(word), Some(keyed)) => Ok(keyed.has(&Key::Word(*word))),
-            _ => Ok(self.find(list, key)?.is_some()),
+            _ => self.has_row_of_bytes(list, key),
         }
+    }
+
+    fn has_row_of_bytes(&mut self, list: u32, key: Register) -> Result<bool, Fault> {
+        Ok(self.find(list, key)?.is_some())
     }
 
     pub(super) fn field_there(

@@ -127,7 +127,7 @@ impl Column {
     }
 
     /// Where the plain word of a row stands: none in any other column.
-    #[inline]
+    #[inline(always)]
     pub(super) fn plain_place(&mut self, at: usize) -> Option<&mut i64> {
         match self {
             Column::Words(Fixed::Word, words) => words.place(at),

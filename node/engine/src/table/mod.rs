@@ -263,13 +263,14 @@ impl Keyed {
         self.columns.len()
     }
 
-    /// Where a field of a plain word stands that no index has; none if it is another one.
-    #[inline]
-    pub(crate) fn plain_place(&mut self, Slot(slot): Slot, field: u16) -> Option<&mut i64> {
+    /// Puts a word into a field of plain words that no index has; `false`, and nothing done, if it is another one.
+    #[inline(always)]
+    pub(crate) fn put_plain(&mut self, Slot(slot): Slot, field: u16, word: i64) -> bool {
         if self.indexes.iter().any(|index| index.shape.has(field)) {
-            return None;
+            return false;
         }
-        self.columns.get_mut(field as usize)?.plain_place(slot as usize)
+        let place = self.columns.get_mut(field as usize).and_then(|column| column.plain_place(slot as usize));
+        place.map(|place| *place = word).is_some()
     }
 
     /// Finds the row at a place by its key from now on.

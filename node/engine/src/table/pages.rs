@@ -59,7 +59,7 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     }
 
     /// The place of an element that is there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&mut self, at: usize) -> Option<&mut T> {
         if at >= self.paged {
             return self.tail.get_mut(at - self.paged);
