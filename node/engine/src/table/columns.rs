@@ -161,7 +161,7 @@ impl Column {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, value: &Value) {
         match self {
             Column::Words(Fixed::Word, words) => words.push(match value {

@@ -69,7 +69,7 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
         Some(&mut Arc::make_mut(page)[at % N])
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, element: T) {
         if self.tail.len() == N {
             self.add_page();
