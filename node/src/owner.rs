@@ -142,6 +142,8 @@ pub struct Owner {
     said: Receiver<Result<Said, StoreError>>,
     checkpointer: Checkpointer,
     room: Room,
+    /// The core was told that there is no room.
+    lacks_room: bool,
     link: CommandSender,
     web: Web,
     board: Arc<Board>,
@@ -173,6 +175,7 @@ impl Owner {
             said,
             checkpointer,
             room: Room::default(),
+            lacks_room: false,
             link,
             web,
             board,
@@ -253,9 +256,18 @@ impl Owner {
             Said::Full(why) if self.last_reply.is_some() => return Err(why),
             Said::Full(why) => self.room.full(why),
         }
-        self.core.handle(clock::now(), Input::Room(self.room.lacking()));
+        self.tell_room();
         self.make_next();
         Ok(())
+    }
+
+    /// The core is told when there is room, or none, and it was not so before.
+    fn tell_room(&mut self) {
+        let lacking = self.room.lacking();
+        if lacking.is_some() != self.lacks_room {
+            self.lacks_room = lacking.is_some();
+            self.core.handle(clock::now(), Input::Room(lacking));
+        }
     }
 
     /// Has made what the log lacks, one thing at a time.
@@ -293,7 +305,7 @@ impl Owner {
                 self.core.handle(clock::now(), Input::CheckpointFailed(why));
             }
         }
-        self.core.handle(clock::now(), Input::Room(self.room.lacking()));
+        self.tell_room();
         self.make_next();
         Ok(())
     }

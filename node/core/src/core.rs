@@ -216,6 +216,8 @@ impl Core {
             Input::Synced(synced) => self.synced(synced),
             Input::Time => self.fire_due(),
             Input::CheckpointDue => self.checkpoint_is_due = true,
+            // It is tried again and again.
+            Input::CheckpointFailed(why) if self.notices.back() == Some(&why) => {}
             Input::CheckpointFailed(why) => self.notice(why),
             Input::Room(lacks) => self.room_changed(lacks),
         }
