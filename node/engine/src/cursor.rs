@@ -129,6 +129,22 @@ impl Cursor {
         }
     }
 
+    /// Goes to the next row of a walk along rows that nothing changes one of whose fields is as wanted, but looks at no
+    /// more than so many; how many those were, and the key and the field of the last one if it is. None where it must be
+    /// found step by step.
+    #[inline]
+    pub(crate) fn seek(
+        &mut self,
+        field: u16,
+        most: usize,
+        is: &impl Fn(i64) -> bool,
+    ) -> Option<(usize, Option<(i64, i64)>)> {
+        let Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) = self else { return None };
+        let (looked, found) = walk.seek(field, most, is)?;
+        let words = if found { walk.key_word().zip(walk.word_of(field)) } else { None };
+        Some((looked, words))
+    }
+
     /// The next element where it is a word and costs no more; none is no end.
     #[inline]
     pub(crate) fn next_word(&mut self) -> Option<i64> {
@@ -160,6 +176,26 @@ impl Cursor {
             Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) => walk.word_of(field),
             Cursor::Rows(Rows { live: false, walked: Walked::Turned(turned), .. }) => {
                 turned.walk()?.word_of(field)
+            }
+            _ => None,
+        }
+    }
+
+    /// Ends it. What it ran over is given back: a list that is still held is copied when it grows.
+    #[inline]
+    pub(crate) fn close(&mut self) {
+        match self {
+            Cursor::Rows(Rows { live: false, walked: Walked::Along(walk), .. }) if walk.is_one() => {}
+            _ => *self = Cursor::Closed,
+        }
+    }
+
+    /// The walk of a cursor along rows of a list that nothing changes, which may be used again.
+    #[inline]
+    pub(crate) fn ended(&mut self, of: u32) -> Option<&mut Walk> {
+        match self {
+            Cursor::Rows(Rows { list, live: false, walked: Walked::Along(walk) }) if *list == of => {
+                Some(walk)
             }
             _ => None,
         }

@@ -3,14 +3,15 @@
 //! What each operation costs: one operation; `Join`, `MakeRecord`, texts, shared lists and answers also their bytes
 //! (one operation for sixteen); comparisons of whole values one for each part; sorting and grouping n values n times
 //! log2 n; a fold one for each row, of all groups of a list one for each row of the list, when the first of them is
-//! folded; rows that an index finds in another order and that are wanted in that of keys one
-//! and log2 n for each; changing an element of a shared list its bytes; a call one for every eight registers; a timer its
-//! arguments' bytes; a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where
-//! it is found among n; an entry eight more where it is made or removed; a row one for each field where it is put or
-//! removed, and the bytes of a record where it is read as a whole. Reading an event's arguments costs the same before
-//! the code runs: one a value, and the bytes of what is made. Bytes made are never given back: the budget is a sum,
-//! not a peak. The list that a view gives costs what making it and writing it costs, also where its records are written
-//! one by one and never made.
+//! folded; rows that an index finds in another order and that are wanted in that of keys one and log2 n for each;
+//! changing an element of a shared list its bytes; a call one for every eight registers; a timer its arguments' bytes;
+//! a key and an index entry its bytes where it is made, and for every 64 of its bytes log2 n where it is found among n;
+//! an entry eight more where it is made or removed; a row one for each field where it is put or removed, and the bytes
+//! of a record where it is read as a whole; a row of a local list by a number also those of the pages that are made to
+//! find it; a row that a loop passes over, for what a field of it is no key of, one. Reading an event's arguments costs
+//! the same before the code runs: one a value, and the bytes of what is made. Bytes made are never given back: the
+//! budget is a sum, not a peak. The list that a view gives costs what making it and writing it costs, also where its
+//! records are written one by one and never made.
 //!
 //! Calls do not use the stack of the thread: callers are kept in a list, and calls among functions are acyclic.
 
@@ -197,6 +198,7 @@ impl<'m> Machine<'m> {
     /// Runs the running function until another one runs, and tells why it stopped if that is all. What loops are made of
     /// is done here, without a call each; the rest is done by `step`.
     fn run_code(&mut self, code: &[Operation]) -> Result<Option<Stopped>, Fault> {
+        let module = self.module;
         let mut at = self.running.at;
         loop {
             let Some(operation) = code.get(at) else { return Err(Fault::unproven("an operation")) };
@@ -207,6 +209,15 @@ impl<'m> Machine<'m> {
                     Value::Word(word) => self.set_word(out, *word),
                     value => self.set(out, value.clone()),
                 },
+                Operation::Constant { out, constant } => match &module.constants[constant as usize] {
+                    Value::Word(word) => self.set_word(out, *word),
+                    value => self.set(out, value.clone()),
+                },
+                Operation::ListAt { out, list, index } => self.list_at(out, list, index)?,
+                Operation::Push { list, value } => {
+                    let value = self.get(value).clone();
+                    self.push(list, value)?;
+                }
                 Operation::Jump { to } => at = to as usize,
                 Operation::JumpIf { condition, to } => {
                     if self.word(condition)? != 0 {
@@ -275,8 +286,18 @@ impl<'m> Machine<'m> {
                 }
                 Operation::PushRecord { list, first, count } => self.push_record(list, first, count)?,
                 Operation::Now { out } => self.set_word(out, self.now),
+                Operation::Open { cursor, over } => match over {
+                    Over::Rows(rows) if self.open_again(cursor, &rows)? => {}
+                    over => self.open(cursor, over)?,
+                },
                 Operation::Next { cursor, out, done } => {
                     if !self.next(cursor, out)? {
+                        at = done as usize;
+                    }
+                }
+                Operation::NextWhere { cursor, out, list, field, value, keys, wanted, done } => {
+                    let asked = ranges::Asked { list, field, value, keys, wanted };
+                    if !self.next_where(cursor, out, asked)? {
                         at = done as usize;
                     }
                 }
@@ -411,15 +432,10 @@ impl<'m> Machine<'m> {
     /// One operation that is not done in the loop; those on values and rows are in `values` and `rows`.
     fn step(&mut self, operation: Operation) -> Result<(), Fault> {
         match operation {
-            Operation::Constant { out, constant } => {
-                let value = self.module.constants[constant as usize].clone();
-                self.set(out, value);
-            }
             Operation::Me { out } => {
                 let me = Value::Node(Arc::clone(&self.state.whole().me));
                 self.set(out, me);
             }
-            Operation::Open { cursor, over } => self.open(cursor, over)?,
             Operation::Fold { fold, cursor, list, field, into, groups } => {
                 let folded = ranges::Folded { fold, list, field, into };
                 match groups {
@@ -479,8 +495,7 @@ impl<'m> Machine<'m> {
                 }
                 Step::Skipped => self.budget.operations(1)?,
                 Step::Done => {
-                    // What the loop ran over is given back: a list that is still held is copied when it grows.
-                    *place = Cursor::Closed;
+                    place.close();
                     return Ok(false);
                 }
             }

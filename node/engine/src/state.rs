@@ -108,7 +108,7 @@ impl State {
             })
             .collect();
         let scratch =
-            module.scratch.iter().map(|list| Keyed::new(Arc::new(Layout::of(list, module)))).collect();
+            module.scratch.iter().map(|list| Keyed::local(Arc::new(Layout::of(list, module)))).collect();
         let settings = module.settings.iter().map(|setting| setting.default.clone().unwrap_or_default());
         let settings = Arc::new(settings.collect());
         State {

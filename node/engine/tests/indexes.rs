@@ -195,6 +195,65 @@ fn view(app: &App, name: &str, n: i64, t: &str) -> Result<String, String> {
     app.snapshot().view(name, &query, "", 0).map_err(|error| error.to_string())
 }
 
+/// Many rows of few numbers, so that an index of those is no tree: what finds, counts, orders, groups and changes them.
+#[test]
+fn an_index_of_numbers_close_together_changes_nothing() {
+    const NUMBERS: i64 = 120;
+    let fill = "for i in 0 .. 1_999 {\n  l put R { id: i, a: i * 7 % 120 - n, b: t, c: if i % 3 == 0 then .wild else .calm, d: i % 11, r: 0.5 }\n\
+                if i % 5 == 0 { l2 put R { id: i % 120, a: i, b: t, c: .odd, d: none, r: 0.5 } }\n}";
+    let views = [
+        "[x.id for x in l where x.a == n]",
+        "[{ x.id, x.d } for x in l where x.a == n and not x.id in l2]",
+        "[x.id for x in l where x.a == n and x.id in 200 .. 900]",
+        "count(x for x in l where x.a == n and x.id in l2)",
+        "count(x for x in l where x.a < n)",
+        "count(x for x in l where x.a in n .. n + 9)",
+        "count(x for x in l where x.a == n and x.c == .wild)",
+        "[x.id for x in l where x.a > n and x.a <= n + 3 order by x.a desc take 40]",
+        "[x.id for x in l where x.a >= n order by x.a take 40]",
+        "[x.id for x in l order by x.a desc, x.id desc take 70]",
+        "max(x.a for x in l where x.a < n)",
+        "sum(x.id for x in l where x.a > n)",
+        "[{ g.key, n: count(g.rows), s: sum(y.id for y in g.rows), least: min(y.id for y in g.rows) } for x in l group by x.a as g]",
+        "[{ x.id, y: y.id } for x in l where x.a == n for y in l where y.a == x.id and not y.id in l2]",
+        "first(x.id for x in l where x.a > n order by x.a)",
+    ];
+    let events = [
+        fill,
+        "for x in l where x.a == n { log add x.id; x.a += 1 }",
+        "for x in l where x.a == n and not x.id in l2 { log add x.id; x.d = none }",
+        "remove x for x in l where x.a == n and not x.id in l2",
+        "for x in l where x.a in n .. n + 2 { x.d = 1; if x.id % 2 == 0 { x.c = .odd } }",
+        "remove x for x in l where x.a > n",
+        // Far apart, and near again.
+        "for x in l where x.d == 3 { x.a = x.id * 1_000_000 }",
+        "for x in l where x.a > 1_000 { x.a = x.id % 60 }",
+    ];
+    let (views, events) = (views.map(String::from), events.map(String::from));
+    for key in ["id", "b, id"] {
+        let mut with = app(key, &["a", "a, c", "a, b"], &views, &events).unwrap();
+        let mut without = app(key, &[], &views, &events).unwrap();
+        for (round, at) in [0, 4, 1, 2, 3, 5, 0, 6, 7, 0, 3].into_iter().enumerate() {
+            let n = round as i64 * 17 % NUMBERS;
+            let (name, arguments) = (format!("e{at}"), format!(r#"{{"n":{n},"t":"x"}}"#));
+            assert_eq!(post(&mut with, &name, &arguments), post(&mut without, &name, &arguments), "{round}");
+            for n in [n, n - 50, -1_000, 1_000] {
+                for (at, text) in views.iter().enumerate() {
+                    let name = format!("v{at}");
+                    assert_eq!(
+                        view(&with, &name, n, "x"),
+                        view(&without, &name, n, "x"),
+                        "{round} {n}: {text}"
+                    );
+                }
+            }
+        }
+        for name in ["rows", "logged"] {
+            assert_eq!(view(&with, name, 0, "x"), view(&without, name, 0, "x"));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

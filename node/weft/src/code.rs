@@ -510,6 +510,21 @@ pub enum Operation {
         done: Target,
     },
 
+    /// The next row of which a field of a plain word is a key of another list or, unless `wanted`, is none, or a jump when
+    /// there is no such row: `Next`, `FieldOf` and `JumpHasRow` in one (one operation a row).
+    NextWhere {
+        cursor: Cursor,
+        out: Register,
+        list: u32,
+        field: u16,
+        /// Gets the field.
+        value: Register,
+        /// The list by one plain word whose keys are meant.
+        keys: u32,
+        wanted: bool,
+        done: Target,
+    },
+
     /// Runs a cursor over rows to its end and folds a field of a plain word of each (one operation a row).
     Fold {
         fold: Fold,
@@ -571,6 +586,45 @@ pub enum Operation {
     },
     /// Only in tests: what the world around the machine does.
     Test(TestOperation),
+}
+
+impl Operation {
+    /// Where it may go on instead of behind it.
+    pub(crate) fn target(&mut self) -> Option<&mut Target> {
+        match self {
+            Operation::Jump { to }
+            | Operation::JumpIf { to, .. }
+            | Operation::JumpUnless { to, .. }
+            | Operation::JumpIfNone { to, .. }
+            | Operation::JumpIfThere { to, .. }
+            | Operation::JumpLess { to, .. }
+            | Operation::JumpEqual { to, .. }
+            | Operation::JumpHasRow { to, .. }
+            | Operation::Next { done: to, .. }
+            | Operation::NextWhere { done: to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Where it puts what it makes of other registers, of those that make words most often.
+    pub(crate) fn out(&mut self) -> Option<&mut Register> {
+        match self {
+            Operation::Constant { out, .. }
+            | Operation::Now { out }
+            | Operation::Arithmetic { out, .. }
+            | Operation::RealArithmetic { out, .. }
+            | Operation::Join { out, .. }
+            | Operation::LoadVariable { out, .. }
+            | Operation::Field { out, .. }
+            | Operation::ListAt { out, .. }
+            | Operation::KeyNow { out, .. }
+            | Operation::FieldThere { out, .. }
+            | Operation::FieldOf { out, .. }
+            | Operation::NewId { out }
+            | Operation::NextId { out, .. } => Some(out),
+            _ => None,
+        }
+    }
 }
 
 /// What a test asks of the world of nodes that it runs in. Where a node is left out, it is the test's own.

@@ -23,7 +23,80 @@ pub(super) struct Folded {
     pub(super) into: Register,
 }
 
+/// That a field, which goes into a register, is a key of a list by one plain word or, unless `wanted`, is none.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) list: u32,
+    pub(super) field: u16,
+    pub(super) value: Register,
+    pub(super) keys: u32,
+    pub(super) wanted: bool,
+}
+
+/// Rows that are looked at between two looks at the budget.
+const SOUGHT_MAX: usize = 1 << 10;
+
 impl Machine<'_> {
+    /// Goes to the next row that is as asked; whether there is one. Costs one operation a row.
+    pub(super) fn next_where(&mut self, cursor: u16, out: Register, asked: Asked) -> Result<bool, Fault> {
+        let Asked { list, field, value, keys, wanted } = asked;
+        let place = self.running.first_cursor + cursor as usize;
+        loop {
+            let found_by = self.state.keyed(keys).ok_or_else(|| Fault::unproven("a keyed list"))?;
+            let cursor_there = &mut self.cursors[place];
+            let sought = match found_by.places() {
+                Some(places) => cursor_there.seek(field, SOUGHT_MAX, &|word: i64| places.has(word) == wanted),
+                None => {
+                    let is_asked = |word: i64| found_by.has(&Key::Word(word)) == wanted;
+                    cursor_there.seek(field, SOUGHT_MAX, &is_asked)
+                }
+            };
+            if let Some((looked, found)) = sought {
+                if looked == 0 {
+                    return Ok(false);
+                }
+                // The operation itself is one already.
+                self.budget.operations(looked as u64 - 1)?;
+                if let Some((key, word)) = found {
+                    self.set_word(out, key);
+                    self.set_word(value, word);
+                    return Ok(true);
+                }
+            } else {
+                if !self.next(cursor, out)? {
+                    return Ok(false);
+                }
+                self.field_of(value, cursor, list, field)?;
+                let word = self.word(value)?;
+                if self.keyed(keys)?.has(&Key::Word(word)) == wanted {
+                    return Ok(true);
+                }
+            }
+            self.budget.one()?;
+        }
+    }
+
+    /// Opens a cursor that ran over the rows of another value of an index before; whether it did, and can do so again.
+    /// Costs what `open_rows` does.
+    #[inline]
+    pub(super) fn open_again(&mut self, cursor: u16, rows: &Rows) -> Result<bool, Fault> {
+        let Rows { list, index: Some(index), equal: 1, from: End::Open, upto: End::Open, .. } = *rows else {
+            return Ok(false);
+        };
+        let (Value::Word(value), Order::Forward, false) = (self.get(rows.first), rows.order, rows.live)
+        else {
+            return Ok(false);
+        };
+        let value = *value;
+        let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
+        let (Some(walk), Some(keyed)) = (place.ended(list), self.state.keyed(list)) else { return Ok(false) };
+        if !keyed.walk_index_again(index, value, walk) {
+            return Ok(false);
+        }
+        self.budget.bytes(size_of::<i64>())?;
+        Ok(true)
+    }
+
     /// The rows that a loop runs over. Costs what making the ends of their range costs and, where they are looked for
     /// and sorted by key, one operation a row times log2.
     pub(super) fn open_rows(&mut self, rows: Rows) -> Result<cursor::Rows, Fault> {

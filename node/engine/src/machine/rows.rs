@@ -153,9 +153,22 @@ impl Machine<'_> {
         self.charge_search(list, key.len(), 3)?;
         self.charge_fields(list)?;
         let keyed = self.keyed(list)?;
-        let before = keyed.find(&key).map(|slot| keyed.row(slot));
+        let (before, pages) = (keyed.find(&key).map(|slot| keyed.row(slot)), keyed.page_bytes());
         self.charge_entries(list, &key, before.as_deref(), Some(row))?;
-        self.state.changed().put(list, key, row)
+        self.state.changed().put(list, key, row)?;
+        self.charge_pages(list, pages)
+    }
+
+    /// Charges the pages that a local list made for a row, which had so many bytes of them before.
+    #[inline]
+    fn charge_pages(&mut self, list: u32, before: usize) -> Result<(), Fault> {
+        if list < SCRATCH {
+            return Ok(());
+        }
+        match self.keyed(list)?.page_bytes().saturating_sub(before) {
+            0 => Ok(()),
+            bytes => self.budget.bytes(bytes),
+        }
     }
 
     #[inline(always)]
@@ -256,7 +269,9 @@ impl Machine<'_> {
             let row = self.registers[fields.clone()].to_vec();
             self.charge_entries(list, &key, None, Some(&row))?;
         }
+        let pages = self.keyed(list)?.page_bytes();
         self.state.changed().add(list, key.clone(), &self.registers[fields])?;
+        self.charge_pages(list, pages)?;
         self.set(out, key.into_value());
         Ok(())
     }
@@ -282,8 +297,9 @@ impl Machine<'_> {
         if self.budget.charge(operations, (made + 2 * size_of::<i64>()) as u64).is_none() {
             return Ok(None);
         }
-        let word = *word;
+        let (word, pages) = (*word, keyed.page_bytes());
         self.state.changed().add(list, key, row)?;
+        self.charge_pages(list, pages)?;
         Ok(Some(word))
     }
 

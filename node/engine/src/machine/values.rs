@@ -71,9 +71,7 @@ impl Machine<'_> {
                 self.set(out, Value::Record(changed));
             }
             Operation::MakeList { .. }
-            | Operation::Push { .. }
             | Operation::ListLength { .. }
-            | Operation::ListAt { .. }
             | Operation::ElementThere { .. }
             | Operation::SetElement { .. }
             | Operation::Group { .. }
@@ -127,6 +125,22 @@ impl Machine<'_> {
         }
         self.budget.bytes((values.len() + 1) * size_of::<Value>())?;
         Arc::make_mut(values).push(value);
+        Ok(())
+    }
+
+    /// The element at a place from 0, or none.
+    pub(super) fn list_at(&mut self, out: Register, list: Register, index: Register) -> Result<(), Fault> {
+        let index = usize::try_from(self.word(index)?).ok();
+        match index.and_then(|index| self.list(list).ok()?.get(index)) {
+            Some(Value::Word(word)) => {
+                let word = *word;
+                self.set_word(out, word);
+            }
+            value => {
+                let value = value.cloned().unwrap_or_default();
+                self.set(out, value);
+            }
+        }
         Ok(())
     }
 
@@ -279,18 +293,9 @@ impl Machine<'_> {
     fn on_lists(&mut self, operation: Operation) -> Result<(), Fault> {
         match operation {
             Operation::MakeList { out } => self.set(out, Value::List(Arc::default())),
-            Operation::Push { list, value } => {
-                let value = self.get(value).clone();
-                self.push(list, value)?;
-            }
             Operation::ListLength { out, list } => {
                 let length = self.list(list)?.len() as i64;
                 self.set(out, Value::Word(length));
-            }
-            Operation::ListAt { out, list, index } => {
-                let index = usize::try_from(self.word(index)?).ok();
-                let value = index.and_then(|index| self.list(list).ok()?.get(index).cloned());
-                self.set(out, value.unwrap_or_default());
             }
             Operation::ElementThere { out, list, index } => {
                 let value = self.list(list)?[self.place(list, index)?].clone();

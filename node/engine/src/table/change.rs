@@ -4,7 +4,8 @@
 
 use super::columns::Column;
 use super::dense::Dense;
-use super::sorted::{Shape, Sorted};
+use super::shape::Shape;
+use super::sorted::Sorted;
 use super::{Keyed, Keys};
 use crate::budget::KEY_BYTES_MAX;
 use crate::keyed::Layout;

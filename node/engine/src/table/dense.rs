@@ -16,6 +16,11 @@ const THIN_ROW_BYTES: usize = 72;
 /// Bytes that they may take beside: a list of a few rows is never worth a tree.
 const FREE_BYTES: usize = 4 << 10;
 
+/// Bytes a row that they may take of a list that is soon gone, and beside: each row may make a page. Keys that come in no
+/// order are far apart at first, and who made the list has paid for its bytes.
+const LOOSE_ROW_BYTES: usize = 320;
+const LOOSE_FREE_BYTES: usize = 512 << 10;
+
 #[derive(Debug, Clone)]
 struct Page {
     rows: u32,
@@ -40,10 +45,12 @@ impl Default for Area {
 const AREA_ROWS_MIN: usize = FAN * FAN / 4;
 /// Areas that there may be beside.
 const AREAS_FREE: u64 = 64;
+/// The same of a list that is soon gone.
+const LOOSE_AREAS_FREE: u64 = 256;
 
 /// Keys are counted from the least int.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Dense {
+pub(crate) struct Dense {
     areas: Arc<Vec<Option<Arc<Area>>>>,
     /// The number of the first area.
     first: u64,
@@ -54,6 +61,8 @@ pub(super) struct Dense {
     most: usize,
     /// Bytes of the areas and pages that are there.
     bytes: usize,
+    /// Whether it is of a list that is soon gone.
+    loose: bool,
 }
 
 const PAGE_BYTES: usize = size_of::<Page>() + 2 * size_of::<usize>();
@@ -74,6 +83,10 @@ fn signed(key: u64) -> i64 {
 }
 
 impl Dense {
+    pub(super) fn new(loose: bool) -> Dense {
+        Dense { loose, ..Dense::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rows
     }
@@ -92,18 +105,23 @@ impl Dense {
 
     /// Whether a key has a row.
     #[inline]
-    pub(super) fn has(&self, key: i64) -> bool {
+    pub(crate) fn has(&self, key: i64) -> bool {
         let (area, page, at) = split(key);
-        let area = usize::try_from(area.wrapping_sub(self.first)).ok().and_then(|area| self.areas.get(area));
-        area.and_then(Option::as_ref).is_some_and(|area| area.has[page] >> at & 1 == 1)
+        match usize::try_from(area.wrapping_sub(self.first)).map(|area| self.areas.get(area)) {
+            Ok(Some(Some(area))) => area.has[page] >> at & 1 == 1,
+            _ => false,
+        }
     }
 
     /// Puts a row's place; `false`, and nothing done, when there is no room for its key at a fair price.
     pub(super) fn insert(&mut self, key: i64, slot: u32) -> bool {
         let (area, page, at) = split(key);
         let Some(area) = self.reach(area) else { return false };
-        let allowed =
-            (ROW_BYTES * self.most.max(self.rows + 1)).min(THIN_ROW_BYTES * (self.rows + 1)) + FREE_BYTES;
+        let rows = self.rows + 1;
+        let allowed = match self.loose {
+            true => LOOSE_ROW_BYTES * rows + LOOSE_FREE_BYTES,
+            false => (ROW_BYTES * self.most.max(rows)).min(THIN_ROW_BYTES * rows) + FREE_BYTES,
+        };
         let there = self.areas[area].as_ref();
         let page_there = there.is_some_and(|area| area.pages[page].is_some());
         let more = if page_there { 0 } else { PAGE_BYTES + if there.is_some() { 0 } else { AREA_BYTES } };
@@ -140,7 +158,8 @@ impl Dense {
             return usize::try_from(area - first).ok();
         }
         // Those of keys a quarter full, and some: what is done at an end or counted goes over all.
-        if count > (self.most / AREA_ROWS_MIN) as u64 + AREAS_FREE {
+        let free = if self.loose { LOOSE_AREAS_FREE } else { AREAS_FREE };
+        if count > (self.most / AREA_ROWS_MIN) as u64 + free {
             return None;
         }
         let areas = Arc::make_mut(&mut self.areas);
@@ -192,7 +211,10 @@ impl Dense {
     /// Whether so few of its keys have rows that a tree takes far less.
     pub(super) fn is_thin(&self) -> bool {
         let bytes = self.bytes + self.areas.len() * size_of::<usize>();
-        bytes > self.rows * THIN_ROW_BYTES + 2 * FREE_BYTES
+        match self.loose {
+            true => bytes > self.rows * LOOSE_ROW_BYTES + 2 * LOOSE_FREE_BYTES,
+            false => bytes > self.rows * THIN_ROW_BYTES + 2 * FREE_BYTES,
+        }
     }
 
     /// Whether so many keys between two ends are enough: a third, so that what was made a tree stays one for a while.
@@ -274,6 +296,11 @@ impl Dense {
             }
         }
         rank
+    }
+
+    /// Bytes of its areas and pages: the same wherever the same was done.
+    pub(super) fn page_bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn memory(&self) -> usize {

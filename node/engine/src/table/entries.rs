@@ -87,41 +87,30 @@ impl Words {
         &self.words[at * self.stride..(at + 1) * self.stride]
     }
 
-    /// How many entries come before a key, or with `above` also those that begin with it. Searches by the first two words
-    /// without a branch: which way they go cannot be foretold.
-    #[inline]
-    fn search(&self, key: &[i64], above: bool) -> usize {
-        let (words, stride) = (self.words.as_slice(), self.stride);
-        match *key {
-            [] => {
-                if above {
-                    self.len()
-                } else {
-                    0
-                }
-            }
-            [first] if above => partition(words, stride, |entry| entry[0] <= first),
-            [first] => partition(words, stride, |entry| entry[0] < first),
-            [first, second] if stride > 1 => partition(words, stride, |entry| {
-                let is_before = if above { entry[1] <= second } else { entry[1] < second };
-                (entry[0] < first) | ((entry[0] == first) & is_before)
-            }),
-            _ => partition(words, stride, |entry| {
-                let wanted = if above { Ordering::Greater } else { Ordering::Equal };
-                entry
-                    .iter()
-                    .zip(key)
-                    .map(|(entry, key)| entry.cmp(key))
-                    .find(|order| order.is_ne())
-                    .unwrap_or(Ordering::Equal)
-                    < wanted
-            }),
-        }
-    }
-
     /// Another word in an entry, behind what it is found by.
     pub(super) fn cover(&mut self, at: usize, word: usize, value: i64) {
         self.words[at * self.stride + self.width + word] = value;
+    }
+}
+
+/// How many of some entries come before a key, or with `above` also those that begin with it. Searches by the first two
+/// words without a branch: which way they go cannot be foretold.
+#[inline]
+pub(super) fn search(words: &[i64], stride: usize, key: &[i64], above: bool) -> usize {
+    match *key {
+        [] if above => words.len() / stride,
+        [] => 0,
+        [first] if above => partition(words, stride, |entry| entry[0] <= first),
+        [first] => partition(words, stride, |entry| entry[0] < first),
+        [first, second] if stride > 1 => partition(words, stride, |entry| {
+            let is_before = if above { entry[1] <= second } else { entry[1] < second };
+            (entry[0] < first) | ((entry[0] == first) & is_before)
+        }),
+        _ => partition(words, stride, |entry| {
+            let wanted = if above { Ordering::Greater } else { Ordering::Equal };
+            let differs = |(entry, key): (&i64, &i64)| Some(entry.cmp(key)).filter(|order| order.is_ne());
+            entry.iter().zip(key).find_map(differs).unwrap_or(Ordering::Equal) < wanted
+        }),
     }
 }
 
@@ -215,11 +204,11 @@ impl Entries for Words {
     }
 
     fn lower(&self, key: &[i64]) -> usize {
-        self.search(key, false)
+        search(&self.words, self.stride, key, false)
     }
 
     fn upper(&self, key: &[i64]) -> usize {
-        self.search(key, true)
+        search(&self.words, self.stride, key, true)
     }
 
     fn key(&self, at: usize) -> &[i64] {

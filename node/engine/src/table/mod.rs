@@ -1,8 +1,9 @@
 //! The rows of a list: columns of fields, a way from keys to rows, and indexes; copies share what they have in common.
 //!
 //! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `columns` what a field has in
-//! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is; `tree` and `entries` are its B+tree.
-//! `change` gives a list another shape, `totals` folds groups of rows.
+//! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is: `shape` says what its entries are made
+//! of, `tree` and `entries` are its B+tree, `runs` what an index of numbers close together is. `change` gives a list
+//! another shape, `totals` folds groups of rows.
 //!
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
 //! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
@@ -14,6 +15,9 @@ mod entries;
 #[cfg(test)]
 mod measure;
 mod pages;
+mod runs;
+mod runs_walk;
+mod shape;
 mod sorted;
 #[cfg(test)]
 mod tests;
@@ -25,7 +29,8 @@ use crate::codec;
 use crate::keyed::{Key, Layout, Range, Row};
 use columns::Column;
 use dense::Dense;
-use sorted::{Shape, Sorted};
+use shape::Shape;
+use sorted::Sorted;
 use std::sync::Arc;
 use weft::Value;
 
@@ -50,6 +55,8 @@ pub(crate) struct Keyed {
     len: usize,
     /// A tree of words is looked at again when it has so many rows.
     look_again: usize,
+    /// Whether it is soon gone.
+    loose: bool,
     /// No number up to this is given out by `next_id`.
     pub(crate) counter: i64,
 }
@@ -63,15 +70,24 @@ enum Keys {
 
 impl Keyed {
     pub(crate) fn new(layout: Arc<Layout>) -> Keyed {
+        Keyed::made(layout, false)
+    }
+
+    /// A list of a function's own, gone when that ends: it may take more bytes where they save time.
+    pub(crate) fn local(layout: Arc<Layout>) -> Keyed {
+        Keyed::made(layout, true)
+    }
+
+    fn made(layout: Arc<Layout>, loose: bool) -> Keyed {
         let columns = layout.kinds.iter().map(Column::new).collect();
         let shape = Arc::new(Shape::of_keys(&layout));
         let keys = match layout.by_word {
-            true => Keys::Dense(Dense::default(), shape),
+            true => Keys::Dense(Dense::new(loose), shape),
             false => Keys::Sorted(Sorted::new(shape)),
         };
         let index = |number| Sorted::new(Arc::new(Shape::of_index(&layout, number)));
         let indexes = (0..layout.indexes.len()).map(index).collect();
-        Keyed { layout, columns, keys, indexes, len: 0, look_again: 0, counter: 0 }
+        Keyed { layout, columns, keys, indexes, len: 0, look_again: 0, counter: 0, loose }
     }
 
     pub(crate) fn layout(&self) -> &Arc<Layout> {
@@ -86,8 +102,8 @@ impl Keyed {
         self.columns.iter_mut().for_each(Column::clear);
         self.indexes.iter_mut().for_each(Sorted::clear);
         self.keys = match (&self.keys, self.layout.by_word) {
-            (Keys::Dense(_, shape), _) => Keys::Dense(Dense::default(), Arc::clone(shape)),
-            (Keys::Sorted(sorted), true) => Keys::Dense(Dense::default(), Arc::clone(&sorted.shape)),
+            (Keys::Dense(_, shape), _) => Keys::Dense(Dense::new(self.loose), Arc::clone(shape)),
+            (Keys::Sorted(sorted), true) => Keys::Dense(Dense::new(self.loose), Arc::clone(&sorted.shape)),
             (Keys::Sorted(sorted), false) => Keys::Sorted(Sorted::new(Arc::clone(&sorted.shape))),
         };
         self.len = 0;
@@ -312,7 +328,7 @@ impl Keyed {
         let Some(key) = self.layout.keys.first().map(|key| &self.columns[*key as usize]) else { return };
         let mut slots: Vec<u32> = (0..self.len as u32).collect();
         slots.sort_unstable_by_key(|slot| key.word(*slot as usize));
-        let mut dense = Dense::default();
+        let mut dense = Dense::new(self.loose);
         if slots.iter().all(|slot| dense.insert(key.word(*slot as usize), *slot)) {
             self.keys = Keys::Dense(dense, Arc::clone(self.keys.shape()));
         }
@@ -334,6 +350,13 @@ impl Keyed {
         }
     }
 
+    /// Walks the rows of an index that have one value of its first field with a walk of another one that is at its end;
+    /// `false`, and nothing done, where that cannot be used again.
+    #[inline]
+    pub(crate) fn walk_index_again(&self, number: u16, value: i64, walk: &mut Walk) -> bool {
+        self.indexes.get(number as usize).is_some_and(|index| walk.again(index, value))
+    }
+
     /// How many rows a range of the key has.
     pub(crate) fn count(&self, range: &Range<'_>) -> usize {
         match &self.keys {
@@ -345,6 +368,23 @@ impl Keyed {
     /// How many rows a range of an index has.
     pub(crate) fn count_index(&self, number: u16, range: &Range<'_>) -> usize {
         self.indexes.get(number as usize).map_or(0, |index| index.count(range))
+    }
+
+    /// Where the rows of keys that are close together stand.
+    #[inline]
+    pub(crate) fn places(&self) -> Option<&Dense> {
+        match &self.keys {
+            Keys::Dense(dense, _) => Some(dense),
+            Keys::Sorted(_) => None,
+        }
+    }
+
+    /// Bytes of the pages by which rows are found, where keys are close together.
+    pub(crate) fn page_bytes(&self) -> usize {
+        match &self.keys {
+            Keys::Dense(dense, _) => dense.page_bytes(),
+            Keys::Sorted(_) => 0,
+        }
     }
 
     /// Bytes that it takes, not counting what values share (texts, bytes, lists, records).

@@ -354,6 +354,92 @@ fn keys_at_the_ends_of_numbers_and_far_apart() {
     word_history(|at| if at < 1_000 { at as i64 } else { at as i64 * 1_000_003 }, 1_100);
 }
 
+/// What happens to rows whose indexed value is made so of a number below `many`; which forms the index had.
+fn run_history(value_of: fn(u64) -> i64, many: u64, rows: u64) -> Vec<bool> {
+    let kinds = [Type::Int, Type::Int, Type::Int, Type::Bool];
+    let layout = layout(&kinds, &[0], &[&[1], &[1, 2], &[3, 1]], &[&[3], &[], &[2]]);
+    let mut pair = Pair::new(&layout);
+    let mut random = Random(many);
+    let mut forms = Vec::new();
+    let row = |random: &mut Random| {
+        let words = [random.below(2 * rows), random.below(many), random.below(9), random.below(2)];
+        let words = [words[0] as i64, value_of(words[1]), words[2] as i64, words[3] as i64];
+        words.map(Value::Word).to_vec()
+    };
+    let mut kept = Vec::new();
+    // Grows, changes, goes down to some and to none, and all again.
+    for (put, remove, steps) in
+        [(9, 1, 2 * rows), (2, 2, rows), (1, 9, rows), (9, 1, rows), (1, 30, 4 * rows)]
+    {
+        for step in 0..steps {
+            let there = pair.some(&mut random, many);
+            let fresh = row(&mut random);
+            match random.below(put + remove + 4) {
+                at if at < put => pair.put(fresh),
+                at if at < put + remove => pair.remove(&there),
+                at => {
+                    let field = 1 + (at - put - remove) as usize % 3;
+                    pair.set(&there, field as u16, fresh[field].clone());
+                }
+            }
+            if step % rows == rows / 2 {
+                kept.push(Pair { table: pair.table.clone(), model: pair.model.clone() });
+                forms.push(pair.table.indexes[0].is_runs());
+                pair.check_run_ranges(&mut random, value_of, many);
+            }
+        }
+    }
+    for pair in &kept {
+        pair.check();
+        pair.check_run_ranges(&mut random, value_of, many);
+    }
+    forms.dedup();
+    forms
+}
+
+impl Pair {
+    fn check_run_ranges(&self, random: &mut Random, value_of: fn(u64) -> i64, many: u64) {
+        for index in [0, 1, 2] {
+            self.check_range(Some(index), random, many);
+        }
+        // One value, there or not, and nothing before or behind the ends.
+        for value in [value_of(random.below(many)), value_of(0) - 1, i64::MIN, i64::MAX].map(Value::Word) {
+            let equal = std::slice::from_ref(&value);
+            let expected: Vec<&Vec<Value>> =
+                self.sorted(&[1]).into_iter().filter(|row| row[1] == value).collect();
+            let range = Range { equal, ..Range::ALL };
+            assert_eq!(self.table.count_index(0, &range), expected.len());
+            for backward in [false, true] {
+                let mut walk = self.table.walk_index(0, &range, backward);
+                let found = std::iter::from_fn(|| walk.next());
+                let mut found: Vec<Key> = found.collect();
+                if backward {
+                    found.reverse();
+                }
+                let keys = expected.iter().map(|row| self.table.layout().key_of(row));
+                assert_eq!(found, keys.collect::<Vec<Key>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_of_values_close_together() {
+    let (tree, runs) = (false, true);
+    for (value_of, many, rows, forms) in [
+        // Some entries a value, some values of very many, at the ends of numbers.
+        ((|at| at as i64 * 7 - 1) as fn(u64) -> i64, 300, 14_000, &[tree, runs, tree][..]),
+        (|at| at as i64 / 100, 300, 2_500, &[runs]),
+        (|at| i64::MIN + 1 + at as i64 % 70, 300, 1_000, &[tree, runs]),
+        (|at| i64::MAX - at as i64, 100, 1_000, &[tree, runs]),
+        // Too far apart.
+        (|at| at as i64 * 1_000, 500, 1_000, &[tree]),
+        (|at| if at == 0 { 1 << 40 } else { at as i64 }, 100, 1_000, &[tree]),
+    ] {
+        assert_eq!(run_history(value_of, many, rows), forms, "{many} {rows}");
+    }
+}
+
 #[test]
 fn long_strings() {
     let layout = layout(&[Type::Text, Type::Text], &[0], &[&[1]], &[]);

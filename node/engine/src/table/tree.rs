@@ -4,7 +4,7 @@
 //!
 //! The tree of a list's keys has with each entry where the row stands; that of an index has not.
 
-use super::entries::{ENTRIES_MAX, Entries, SEPARATORS_MAX};
+use super::entries::{ENTRIES_MAX, Entries, SEPARATORS_MAX, Words};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -341,8 +341,8 @@ pub(super) struct TreeWalk<E: Entries> {
     end: usize,
     /// The entry that was given last.
     here: usize,
-    /// Where the range begins or, backward, where it ends; the other end is in `leaf` or behind it.
-    limit: Option<Limit<E>>,
+    /// Where the range begins or, backward, where it ends; not kept where that is in the first leaf.
+    limit: Option<Box<Limit<E>>>,
     backward: bool,
     /// The leaf is the last one of the range.
     is_last: bool,
@@ -353,7 +353,7 @@ pub(super) struct TreeWalk<E: Entries> {
 pub(super) struct Limit<E: Entries> {
     key: E::Owned,
     /// Those that begin with the key come before the end.
-    above: bool,
+    pub(super) above: bool,
 }
 
 impl<E: Entries> Limit<E> {
@@ -361,10 +361,13 @@ impl<E: Entries> Limit<E> {
         Limit { key: E::owned(key), above }
     }
 
+    pub(super) fn key(&self) -> &E::Key {
+        std::borrow::Borrow::borrow(&self.key)
+    }
+
     /// How many of some entries come before it.
     fn place(&self, entries: &E) -> usize {
-        let key = std::borrow::Borrow::borrow(&self.key);
-        if self.above { entries.upper(key) } else { entries.lower(key) }
+        if self.above { entries.upper(self.key()) } else { entries.lower(self.key()) }
     }
 }
 
@@ -375,17 +378,18 @@ impl<E: Entries> Tree<E> {
         let leaf = Arc::clone(self.root.leaf_at(begin.as_ref(), backward));
         let (root, parent) = (None, None);
         let mut walk =
-            TreeWalk { root, leaf, parent, from: 0, end: 0, here: 0, limit, backward, is_last: false };
-        walk.enter(begin.as_ref());
+            TreeWalk { root, leaf, parent, from: 0, end: 0, here: 0, limit: None, backward, is_last: false };
+        walk.enter(begin.as_ref(), limit.as_ref());
         if !walk.is_last {
             walk.root = Some(Arc::clone(&self.root));
+            walk.limit = limit.map(Box::new);
         }
         walk
     }
 
     /// How many entries are between two limits.
     pub(super) fn count(&self, from: Option<&Limit<E>>, upto: Option<&Limit<E>>) -> usize {
-        let rank = |limit: &Limit<E>| self.rank(std::borrow::Borrow::borrow(&limit.key), limit.above);
+        let rank = |limit: &Limit<E>| self.rank(limit.key(), limit.above);
         upto.map_or_else(|| self.len(), rank).saturating_sub(from.map_or(0, rank))
     }
 }
@@ -430,11 +434,11 @@ impl<E: Entries> Node<E> {
 
 impl<E: Entries> TreeWalk<E> {
     /// Takes what is in the range of the leaf that it came to.
-    fn enter(&mut self, begin: Option<&Limit<E>>) {
+    fn enter(&mut self, begin: Option<&Limit<E>>, limit: Option<&Limit<E>>) {
         let Some(leaf) = self.leaf.leaf() else { return };
         let count = leaf.entries.len();
         let begin = begin.map(|begin| begin.place(&leaf.entries));
-        let limit = self.limit.as_ref().map(|limit| limit.place(&leaf.entries));
+        let limit = limit.map(|limit| limit.place(&leaf.entries));
         (self.from, self.end) = match self.backward {
             false => (begin.unwrap_or(0), limit.unwrap_or(count)),
             true => (limit.unwrap_or(0), begin.unwrap_or(count)),
@@ -465,7 +469,9 @@ impl<E: Entries> TreeWalk<E> {
         };
         self.parent = Some((parent, at));
         self.leaf = next;
-        self.enter(None);
+        let limit = self.limit.take();
+        self.enter(None, limit.as_deref());
+        self.limit = limit;
         true
     }
 
@@ -509,6 +515,17 @@ impl<E: Entries> TreeWalk<E> {
         let Some(root) = &self.root else { return };
         self.leaf = Arc::clone(root.leaf_at(Some(&limit), self.backward));
         self.parent = None;
-        self.enter(Some(&limit));
+        let end = self.limit.take();
+        self.enter(Some(&limit), end.as_deref());
+        self.limit = end;
+    }
+}
+
+impl TreeWalk<Words> {
+    /// Whether the entry before the one that it is at, in its leaf, is another in its first so many words.
+    pub(super) fn is_alone(&self, width: usize) -> bool {
+        let Some((leaf, at)) = self.here() else { return false };
+        let begins = |at: usize| &leaf.entries.entry(at)[..width];
+        at.checked_sub(1).is_some_and(|before| begins(before) != begins(at))
     }
 }

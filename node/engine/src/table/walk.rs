@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::dense::Dense;
-use super::sorted::SortedWalk;
+use super::sorted::{Sorted, SortedWalk};
 use crate::budget::search_operations;
 use crate::keyed::{Key, Range};
 use std::ops::Bound;
@@ -106,7 +106,7 @@ impl Walk {
         match &self.0 {
             Over::Nothing => 0,
             Over::Dense { here, .. } => here.0,
-            Over::Sorted(walk) => walk.word(word),
+            Over::Sorted(walk) => walk.word(word).unwrap_or_default(),
         }
     }
 
@@ -148,6 +148,31 @@ impl Walk {
         }
     }
 
+    /// Goes to the next row one of whose fields is as wanted, but looks at no more than so many; how many those were, and
+    /// whether the last of them is. None where it must be found step by step.
+    #[inline]
+    pub(crate) fn seek(
+        &mut self,
+        field: u16,
+        most: usize,
+        is: &impl Fn(i64) -> bool,
+    ) -> Option<(usize, bool)> {
+        match &mut self.0 {
+            Over::Sorted(walk) => walk.seek(field, most, is),
+            _ => None,
+        }
+    }
+
+    /// The key of the row that it is at, where that is a plain word.
+    #[inline]
+    pub(crate) fn key_word(&self) -> Option<i64> {
+        match &self.0 {
+            Over::Nothing => None,
+            Over::Dense { here, .. } => Some(here.0),
+            Over::Sorted(walk) => walk.key_word(),
+        }
+    }
+
     /// The word of a field in the entry that it is at, where entries are words and have it.
     #[inline]
     pub(crate) fn word_of(&self, field: u16) -> Option<i64> {
@@ -160,6 +185,21 @@ impl Walk {
     /// The key of the next row.
     pub(crate) fn next(&mut self) -> Option<Key> {
         if self.advance() { self.key() } else { None }
+    }
+
+    /// Walks the entries of an index that have one value with a walk of another one.
+    #[inline]
+    pub(super) fn again(&mut self, index: &Sorted, value: i64) -> bool {
+        match &mut self.0 {
+            Over::Sorted(walk) => index.walk_again(value, walk),
+            _ => false,
+        }
+    }
+
+    /// Whether it holds nothing of the list, and can be used again.
+    #[inline]
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(&self.0, Over::Sorted(walk) if walk.is_one())
     }
 
     /// What its last step cost by the bytes of keys, beside its own operation.

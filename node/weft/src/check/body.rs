@@ -1,6 +1,8 @@
 //! One function: its scope, its registers, its code.
 
+use super::expressions::is_plain_word;
 use super::queries::Grouping;
+use super::tidy::tidied;
 use super::{Checker, OPERATIONS_MAX};
 use crate::code::{Comparison, Cursor, Function, Operation, Register, Target};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -119,6 +121,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) collects: Option<Register>,
     /// In a test: the first word that only a simulator can do.
     pub(super) simulator: Option<String>,
+    /// Fields of the rows that cursors are at, which the loop's condition has put into registers.
+    pub(super) asked: Vec<(Cursor, u16, Register)>,
     next: Register,
     highest: Register,
     cursors: Cursor,
@@ -143,6 +147,7 @@ impl<'c, 'a> Body<'c, 'a> {
             scans: 0,
             collects: None,
             simulator: None,
+            asked: Vec::new(),
             next: 0,
             highest: 0,
             cursors: 0,
@@ -152,11 +157,12 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     pub(super) fn finish(self, number: u32) {
+        let code = tidied(self.code);
         self.checker.module.functions[number as usize] = Function {
             name: self.name,
             registers: self.highest,
             cursors: self.cursors,
-            code: self.code,
+            code,
             collects: self.collects,
         };
     }
@@ -272,6 +278,56 @@ impl<'c, 'a> Body<'c, 'a> {
         }
     }
 
+    /// Makes one operation of the beginning of a loop, at `next`, and of the first condition that stands behind it, where
+    /// that is whether a field of the row is a key of a list.
+    pub(super) fn join_next(&mut self, next: usize) {
+        let (key, is_wanted) = match self.code.get(next..) {
+            Some([_, Operation::FieldOf { out, .. }, Operation::JumpHasRow { key, wanted, .. }])
+                if out == key =>
+            {
+                (*key, !wanted)
+            }
+            Some(
+                [
+                    _,
+                    Operation::FieldOf { out: read, .. },
+                    Operation::Copy { out, from },
+                    Operation::JumpHasRow { key, wanted, .. },
+                ],
+            ) if read == from && out == key => (*key, !wanted),
+            _ => return,
+        };
+        let (
+            Some(Operation::Next { cursor, out, done }),
+            Some(Operation::FieldOf { cursor: of, list, field, .. }),
+            Some(Operation::JumpHasRow { list: keys, .. }),
+        ) = (self.code.get(next), self.code.get(next + 1), self.code.last())
+        else {
+            return;
+        };
+        let (cursor, out, done, list, field, keys) = (*cursor, *out, *done, *list, *field, *keys);
+        if *of != cursor || !self.is_word(list, field) || !self.is_by_one_word(keys) {
+            return;
+        }
+        self.code.truncate(next);
+        let wanted = is_wanted;
+        // It stays there while the cursor is at the row.
+        if key < self.next {
+            self.asked.push((cursor, field, key));
+        }
+        self.emit(Operation::NextWhere { cursor, out, list, field, value: key, keys, wanted, done });
+    }
+
+    fn is_word(&self, list: u32, field: u16) -> bool {
+        self.checker.keyed(list).is_some_and(|(record, ..)| {
+            is_plain_word(&self.checker.record(record).fields[field as usize].kind)
+        })
+    }
+
+    fn is_by_one_word(&self, list: u32) -> bool {
+        self.checker.keyed(list).is_some_and(|(_, keys, _)| matches!(keys, [key] if self.is_word(list, *key)))
+    }
+
     /// Takes back the making of a record that nobody else wants; where its fields are.
     pub(super) fn take_back_record(&mut self, record: Register) -> Option<(Register, u16)> {
         let Some(Operation::MakeRecord { out, first, count }) = self.code.last().copied() else {
@@ -289,16 +345,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let aimed_at = self.aimed_at;
         self.aim(jump);
         self.aimed_at = aimed_at;
-        if let Some(
-            Operation::JumpIf { to, .. }
-            | Operation::JumpUnless { to, .. }
-            | Operation::JumpIfNone { to, .. }
-            | Operation::JumpIfThere { to, .. }
-            | Operation::JumpLess { to, .. }
-            | Operation::JumpEqual { to, .. }
-            | Operation::JumpHasRow { to, .. },
-        ) = self.code.get_mut(jump)
-        {
+        if let Some(to) = self.code.get_mut(jump).and_then(Operation::target) {
             *to = target;
         }
     }
@@ -332,19 +379,9 @@ impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn aim(&mut self, jump: usize) {
         let here = self.here();
         self.aimed_at = here;
-        match self.code.get_mut(jump) {
-            Some(
-                Operation::Jump { to }
-                | Operation::JumpIf { to, .. }
-                | Operation::JumpUnless { to, .. }
-                | Operation::JumpIfNone { to, .. }
-                | Operation::JumpIfThere { to, .. }
-                | Operation::JumpLess { to, .. }
-                | Operation::JumpEqual { to, .. }
-                | Operation::JumpHasRow { to, .. }
-                | Operation::Next { done: to, .. },
-            ) => *to = here,
-            _ => debug_assert!(self.overflowed, "only jumps are aimed"),
+        match self.code.get_mut(jump).and_then(Operation::target) {
+            Some(to) => *to = here,
+            None => debug_assert!(self.overflowed, "only jumps are aimed"),
         }
     }
 
@@ -368,19 +405,7 @@ impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn put_into(&mut self, from: Register, out: Register, mark: Register) {
         if from >= mark
             && self.aimed_at < self.here()
-            && let Some(
-                Operation::Constant { out: made, .. }
-                | Operation::Now { out: made }
-                | Operation::Arithmetic { out: made, .. }
-                | Operation::KeyNow { out: made, .. }
-                | Operation::NextId { out: made, .. }
-                | Operation::NewId { out: made }
-                | Operation::Join { out: made, .. }
-                | Operation::Field { out: made, .. }
-                | Operation::FieldOf { out: made, .. }
-                | Operation::FieldThere { out: made, .. }
-                | Operation::LoadVariable { out: made, .. },
-            ) = self.code.last_mut()
+            && let Some(made) = self.code.last_mut().and_then(Operation::out)
             && *made == from
         {
             *made = out;
@@ -510,7 +535,7 @@ impl<'c, 'a> Body<'c, 'a> {
                     self.emit(Operation::KeyOf { out: slot, list, row: operand.register });
                 } else {
                     let key = self.settled(operand.clone());
-                    self.copy(key.register, slot);
+                    self.put_into(key.register, slot, slot.saturating_add(1));
                 }
                 let may_change = self.effect == Effect::Changes || list >= SCRATCH;
                 self.bind(
@@ -523,7 +548,7 @@ impl<'c, 'a> Body<'c, 'a> {
             }
             origin => {
                 let value = self.whole(operand.clone());
-                self.copy(value.register, slot);
+                self.put_into(value.register, slot, slot.saturating_add(1));
                 let origin = origin.filter(|_| fixed).map(|origin| origin.list);
                 let kind = operand.kind.clone();
                 self.bind(name, BindingKind::Value { register: slot, kind, fixed, origin });

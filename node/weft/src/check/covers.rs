@@ -23,6 +23,7 @@ impl Checker<'_> {
                     }
                     Operation::Open { cursor, over: Over::Rows(rows) } => drop(opened.insert(*cursor, *rows)),
                     Operation::FieldOf { cursor, list, field, .. }
+                    | Operation::NextWhere { cursor, list, field, .. }
                     | Operation::Fold { cursor, list, field, .. } => {
                         let rows = opened.get(cursor).filter(|rows| rows.order != Order::ByKey);
                         if let Some(index) = rows.and_then(|rows| rows.index) {

@@ -283,7 +283,11 @@ impl Body<'_, '_> {
             return Operand { register: key, kind, origin: None };
         }
         match held {
-            Held::Here(cursor) => self.plain(kind, |out| Operation::FieldOf { out, cursor, list, field }),
+            Held::Here(cursor) => match self.asked.iter().find(|asked| (asked.0, asked.1) == (cursor, field))
+            {
+                Some((.., register)) => Operand { register: *register, kind, origin: None },
+                None => self.plain(kind, |out| Operation::FieldOf { out, cursor, list, field }),
+            },
             _ => self.plain(kind, |out| Operation::FieldThere { out, list, key, field }),
         }
     }
@@ -516,8 +520,9 @@ impl Body<'_, '_> {
         let first = self.row_of_registers(keys.len());
         for (at, (key, field)) in keys.iter().zip(&fields).enumerate() {
             let kind = self.checker.record(record).fields[*field as usize].kind.clone();
+            let mark = self.mark();
             let register = self.need(key, &kind);
-            self.copy(register, first.saturating_add(at as Register));
+            self.put_into(register, first.saturating_add(at as Register), mark);
         }
         let out = self.register();
         self.emit(Operation::MakeKey { out, list, first, count: keys.len() as u16 });

@@ -23,6 +23,7 @@ mod queries;
 mod records;
 mod statements;
 mod tests;
+mod tidy;
 mod was;
 
 use crate::diagnostics::{Code, Diagnostic, Report, Span, suggest};

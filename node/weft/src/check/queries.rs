@@ -313,6 +313,9 @@ impl<'c, 'a> Body<'c, 'a> {
             let condition = self.condition(condition);
             let jump = self.jump_when(condition, false, begins);
             self.aim_back(jump, again);
+            if let Some(next) = next {
+                self.join_next(next);
+            }
         }
         self.scans += u16::from(opened.is_scan);
         self.sources(loops, at + 1, mode, again, leave, each);
