@@ -182,7 +182,7 @@ impl Checker<'_> {
             .iter()
             .map(|field| Field {
                 name: field.name.text.clone(),
-                kind: self.resolve(&field.kind),
+                kind: self.named_type(&field.kind),
                 default: None,
             })
             .collect()
@@ -216,13 +216,24 @@ impl Checker<'_> {
         fields
     }
 
+    /// A type that is written where all records are known.
     pub(super) fn resolve(&mut self, tree: &TypeTree) -> Type {
+        let kind = self.named_type(tree);
+        if self.depth(&kind) > TYPE_DEPTH_MAX {
+            self.too_deep(tree.span());
+            return Type::Broken;
+        }
+        kind
+    }
+
+    /// A type as it is written; whoever calls this sees to how deep it is.
+    fn named_type(&mut self, tree: &TypeTree) -> Type {
         match tree {
             TypeTree::Named { name, optional: wanted } => {
                 let kind = self.resolve_name(name);
                 if *wanted { optional(&kind) } else { kind }
             }
-            TypeTree::List { element, .. } => Type::List(Arc::new(self.resolve(element))),
+            TypeTree::List { element, .. } => Type::List(Arc::new(self.named_type(element))),
             // Only `state` and `var` have one, and see to it themselves.
             TypeTree::Keyed { .. } => Type::Broken,
         }

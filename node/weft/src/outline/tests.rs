@@ -192,6 +192,17 @@ fn what_the_checker_knows_is_told() {
     check("view days", 5, "view days -> list of { day, last }");
 }
 
+#[test]
+fn what_is_behind_libraries_in_the_text_is_told_where_it_stands() {
+    let source = "app a\nuse \"c.weft\" as c\nstate all: list of c.Place by x\n\
+                  view w = first(p for p in all)\n";
+    let library = "library c\n// Where it is.\nrecord Place { x: int }\n";
+    let mut outline = Outline::new(source);
+    outline.learn(crate::types(source, "a.weft", &mut |_| Ok(library.into())));
+    let hover = |mark: &str| outline.hover(source, source.find(mark).expect(mark)).map(|hover| hover.code);
+    assert_eq!(hover("p for p").as_deref(), Some("p: c.Place"));
+}
+
 proptest! {
     #[test]
     fn any_text_has_an_outline(source in "([ -~\n]|app a\n|on f\\(|let |for x in |\\{|é){0,60}", at in 0usize..100) {
