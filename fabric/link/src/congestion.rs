@@ -187,6 +187,12 @@ impl Congestion {
         self.slow_start = SlowStart::default();
     }
 
+    /// Datagrams have another size.
+    pub(crate) fn set_datagram(&mut self, bytes: usize) {
+        self.datagram = bytes as u64;
+        self.shape.window = self.shape.window.max(self.smallest());
+    }
+
     /// Packet numbers begin anew.
     pub(crate) fn restart_numbers(&mut self) {
         self.slow_start.restart();

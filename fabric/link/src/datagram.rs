@@ -2,7 +2,7 @@
 
 use sealing::{RUN_BYTES, Run, TAG_BYTES};
 
-use crate::limits::{DATAGRAM_BYTES_MAX, HELLO_PIECES_MAX};
+use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAM_SIZES_BYTES, HELLO_PIECES_MAX};
 use crate::wire::{Reader, Truncated};
 
 const HELLO: u8 = 0x51;
@@ -22,6 +22,8 @@ const HELLO_HEADER_BYTES: usize = 1 + 8 + 2;
 const CARD_HEADER_BYTES: usize = 1 + 32 + 2;
 const PACKET_HEADER_BYTES: usize = 1 + 8 + 4;
 const HINT_BYTES: usize = 1 + 8 + 8;
+/// Bytes of the largest packet there is.
+const DATAGRAM_BYTES_LARGEST: usize = DATAGRAM_SIZES_BYTES[DATAGRAM_SIZES_BYTES.len() - 1];
 /// Bytes of a hello in one datagram.
 pub(crate) const HELLO_PIECE_BYTES: usize = DATAGRAM_BYTES_MAX - HELLO_HEADER_BYTES;
 /// Bytes of a card in one datagram.
@@ -135,7 +137,7 @@ fn parse_hello<'a>(reader: &mut Reader<'a>) -> Result<Datagram<'a>, Truncated> {
 
 fn parse_sealed(bytes: &[u8], extra: usize) -> Result<Sealed<'_>, Truncated> {
     let (header, ciphertext) = bytes.split_at_checked(PACKET_HEADER_BYTES + extra).ok_or(Truncated)?;
-    if ciphertext.len() <= TAG_BYTES || bytes.len() > DATAGRAM_BYTES_MAX {
+    if ciphertext.len() <= TAG_BYTES || bytes.len() > DATAGRAM_BYTES_LARGEST {
         return Err(Truncated);
     }
     let mut reader = Reader(&header[1..]);

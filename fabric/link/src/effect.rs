@@ -24,7 +24,8 @@ pub enum Effect {
     Datagram {
         /// Where to.
         to: SocketAddr,
-        /// At most [`crate::limits::DATAGRAM_BYTES_MAX`] bytes.
+        /// At most [`crate::limits::DATAGRAM_BYTES_MAX`] bytes, or as many as [`crate::Endpoint::set_datagram_bytes_max`]
+        /// said.
         bytes: Vec<u8>,
     },
     /// A record came: per stream contiguous from `declaration.oldest`, once per pair of runs.

@@ -20,8 +20,8 @@ use crate::effect::{Effect, PeerStatus};
 use crate::greet::NOT_A_PEER;
 use crate::hello::{Piece, Reassembly};
 use crate::limits::{
-    GREETINGS_PER_SECOND, HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND, HINTS_PER_SECOND,
-    KNOWN_ADDRESSES_MAX, STRANGERS_PER_SECOND,
+    DATAGRAM_BYTES_MAX, GREETINGS_PER_SECOND, HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND,
+    HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX, STRANGERS_PER_SECOND,
 };
 use crate::link::{Call, Link};
 use crate::receive::Arrival;
@@ -48,6 +48,8 @@ pub struct Endpoint {
     /// When the next peer without a root may be greeted.
     next_greeting: Time,
     hello_sequence: u64,
+    /// What the driver can send.
+    datagram_bytes_max: usize,
 }
 
 impl Endpoint {
@@ -69,7 +71,14 @@ impl Endpoint {
             strangers: Bucket::per_second(STRANGERS_PER_SECOND),
             next_greeting: Time(0),
             hello_sequence: 0,
+            datagram_bytes_max: DATAGRAM_BYTES_MAX,
         }
+    }
+
+    /// The driver can send datagrams of this size, and none of its are fragmented on the way: links try how large ones
+    /// pass. To be said before there are peers; otherwise they have at most [`DATAGRAM_BYTES_MAX`] bytes.
+    pub fn set_datagram_bytes_max(&mut self, bytes: usize) {
+        self.datagram_bytes_max = bytes.max(DATAGRAM_BYTES_MAX);
     }
 
     /// Begins anew as another run of the same node, without peers. The counter in `run` is synced by then. What is to be
@@ -78,7 +87,8 @@ impl Endpoint {
         let mut entropy = [0; 32];
         self.rng.fill_bytes(&mut entropy);
         let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
-        *self = Endpoint::new(Config { identity, card, run, entropy });
+        let datagram_bytes_max = self.datagram_bytes_max;
+        *self = Endpoint { datagram_bytes_max, ..Endpoint::new(Config { identity, card, run, entropy }) };
     }
 
     /// Runs `act` on the link of a peer, and brings timers and routes up to date.
@@ -147,6 +157,7 @@ impl Endpoint {
         }
         if !self.links.contains_key(&node) {
             let mut link = Link::new(node);
+            link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
             if let Some(place) = peer.memo.as_ref().filter(|_| !self.removed.contains(&node)) {
                 link.restore(place, &self.config);
             }

@@ -19,6 +19,7 @@ pub mod command;
 mod congestion;
 mod conversation;
 mod datagram;
+mod datagram_size;
 mod dispatch;
 pub mod effect;
 mod endpoint;

@@ -2,8 +2,25 @@
 
 use crate::time::Span;
 
-/// Bytes of a datagram. 1,200 pass every IPv6 path with room for tunnels (RFC 9000, section 14).
+/// Bytes of a datagram, as long as no larger ones are known to pass ([`DATAGRAM_SIZES_BYTES`]). 1,200 pass every IPv6 path with room for tunnels (RFC 9000, section 14).
 pub const DATAGRAM_BYTES_MAX: usize = 1_200;
+
+/// Sizes of datagrams that are tried in turn: what Ethernet leaves in a tunnel (1,400 with IPv6 and UDP), without one
+/// over IPv6 and over IPv4, and in jumbo frames.
+pub const DATAGRAM_SIZES_BYTES: [usize; 4] = [1_372, 1_452, 1_472, 8_952];
+
+/// Probes of a size before it counts as too large (RFC 8899, 5.1.2: MAX_PROBES).
+pub const SIZE_PROBES_MAX: u32 = 3;
+
+/// When sizes are tried again after one was too large (RFC 8899, 5.1.1: PMTU_RAISE_TIMER).
+pub const SIZE_RAISE_INTERVAL: Span = Span::seconds(600);
+
+/// Datagrams above [`DATAGRAM_BYTES_MAX`] that are lost while none comes before they count as too large: by chance not
+/// once in 10^7 times at one lost in fifteen.
+pub const SIZE_LOSSES_MAX: u32 = 6;
+
+/// Datagrams on their way below which no size is tried: who sends little gains nothing by it.
+pub const SIZE_PROBE_FLIGHT: u64 = 5;
 
 /// Bytes of a record. Larger ones are the business of an app: the receiver holds a record whole before it hands it over.
 pub const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::congestion::Congestion;
-use crate::limits::{DATAGRAM_BYTES_MAX, LOST_KEPT_MAX, PROBE_INTERVAL_MAX, REORDERING_PACKETS, SLEPT};
+use crate::datagram_size::DatagramSize;
+use crate::limits::{
+    DATAGRAM_BYTES_MAX, LOST_KEPT_MAX, PROBE_INTERVAL_MAX, REORDERING_PACKETS, SIZE_PROBE_FLIGHT, SLEPT,
+};
 use crate::pacing::{Pacing, Rate};
 use crate::reordering::Reordering;
 use crate::round_trip::RoundTrip;
@@ -53,6 +56,8 @@ pub(crate) enum Content {
     Challenge,
     /// Asks only to be acknowledged.
     Ping,
+    /// Asks whether a datagram of this size comes.
+    SizeProbe,
 }
 
 #[derive(Debug)]
@@ -66,6 +71,7 @@ struct Sent {
 #[derive(Debug)]
 struct Lost {
     at: Time,
+    bytes: u64,
     /// The cut that it made or was part of.
     episode: u64,
     content: Vec<Content>,
@@ -87,6 +93,7 @@ pub(crate) struct Recovery {
     /// One above the highest number that was sent.
     next_number: u64,
     in_flight: u64,
+    size: DatagramSize,
     congestion: Congestion,
     pacing: Pacing,
     reordering: Reordering,
@@ -118,6 +125,7 @@ impl Recovery {
             largest_acknowledged: None,
             next_number: 0,
             in_flight: 0,
+            size: DatagramSize::new(DATAGRAM_BYTES_MAX),
             congestion: Congestion::new(),
             pacing: Pacing::default(),
             reordering: Reordering::default(),
@@ -136,6 +144,7 @@ impl Recovery {
         self.in_flight = 0;
         self.lost.clear();
         self.congestion.restart_numbers();
+        self.size.restart();
         std::mem::take(&mut self.sent).into_values().flat_map(|sent| sent.content).collect()
     }
 
@@ -144,13 +153,30 @@ impl Recovery {
         self.round_trip = RoundTrip::default();
         self.reordering = Reordering::default();
         self.congestion = Congestion::new();
+        self.size = DatagramSize::new(self.size.most());
         // What is lost of the path before says nothing of this one.
         self.lost.clear();
     }
 
+    /// Bytes of a full datagram.
+    pub(crate) fn datagram_bytes(&self) -> usize {
+        self.size.confirmed()
+    }
+
+    /// What this end can send. Only before anything was sent on this path.
+    pub(crate) fn set_datagram_bytes_most(&mut self, most: usize) {
+        self.size = DatagramSize::new(most);
+    }
+
+    /// The size of which a datagram is to be tried now, if much is on its way and there is room for it.
+    pub(crate) fn take_size_probe(&mut self, now: Time) -> Option<usize> {
+        let much = self.in_flight >= SIZE_PROBE_FLIGHT * DATAGRAM_BYTES_MAX as u64;
+        if much && self.in_flight < self.congestion.window() { self.size.take_probe(now) } else { None }
+    }
+
     /// Whether a full datagram may go now: the window has room, and its turn has come.
     pub(crate) fn has_room(&mut self, now: Time) -> bool {
-        let datagram = DATAGRAM_BYTES_MAX as u64;
+        let datagram = self.size.confirmed() as u64;
         if self.in_flight + datagram > self.congestion.window() {
             self.pacing.until = None;
             return false;
@@ -206,6 +232,7 @@ impl Recovery {
                 let Some(sent) = self.sent.remove(&number) else { break };
                 self.in_flight -= sent.bytes;
                 is_news = true;
+                self.size.on_acknowledged(sent.bytes as usize);
                 if self.largest_acknowledged.is_some_and(|before| number < before) {
                     late = late.max(Some((now - sent.at).minus(expected)));
                 }
@@ -225,6 +252,7 @@ impl Recovery {
         if is_news {
             self.largest_acknowledged = self.largest_acknowledged.max(Some(largest));
             self.probes = 0;
+            self.congestion.set_datagram(self.size.confirmed());
             let round_trip = self.round_trip.smoothed().unwrap_or_default();
             if bytes > 0 {
                 self.congestion.on_acknowledged(now, bytes, round_trip);
@@ -248,6 +276,7 @@ impl Recovery {
             let Some(lost) = self.lost.remove(&number) else { break };
             *late = (*late).max(Some((now - lost.at).minus(expected)));
             self.congestion.on_spurious(lost.episode);
+            self.size.on_acknowledged(lost.bytes as usize);
             acknowledged.extend(lost.content);
         }
     }
@@ -275,6 +304,14 @@ impl Recovery {
         for number in numbers {
             let Some(sent) = self.sent.remove(number) else { continue };
             self.in_flight -= sent.bytes;
+            if sent.content == [Content::SizeProbe] {
+                // It may have been too large: no sign of congestion (RFC 8899, 3).
+                self.size.on_probe_lost(now);
+                continue;
+            }
+            if self.size.on_lost(now, sent.bytes as usize) {
+                self.congestion.set_datagram(self.size.confirmed());
+            }
             if self.congestion.counts(sent.at) {
                 self.reordering.on_episode();
             }
@@ -283,7 +320,8 @@ impl Recovery {
             if self.lost.len() >= LOST_KEPT_MAX {
                 self.lost.pop_first();
             }
-            self.lost.insert(*number, Lost { at: sent.at, episode, content: sent.content });
+            self.lost
+                .insert(*number, Lost { at: sent.at, bytes: sent.bytes, episode, content: sent.content });
         }
         content
     }

@@ -34,7 +34,13 @@ impl Link {
                     let challenge = call.random();
                     self.path.challenge_again(challenge);
                 }
-                while self.send_packet(call) {}
+                let mut sent = false;
+                while self.send_packet(call) {
+                    sent = true;
+                }
+                if sent && self.path.is_proven() && self.is_proven() {
+                    self.try_a_size(call);
+                }
             }
         }
     }
@@ -43,12 +49,13 @@ impl Link {
     fn send_packet(&mut self, call: &mut Call<'_>) -> bool {
         let Some(to) = self.path.address() else { return false };
         let forced = self.probes_due > 0;
-        let allowed = if forced { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
-        let end = DATAGRAM_BYTES_MAX.min(allowed).saturating_sub(PACKET_OVERHEAD_BYTES);
+        let full = self.conversation.recovery.datagram_bytes();
+        let most = if forced { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
+        let end = full.min(most).saturating_sub(PACKET_OVERHEAD_BYTES);
         if end < FRAMES_BYTES_MIN {
             return self.ask_for_proof(to, call);
         }
-        let mut frames = Vec::with_capacity(DATAGRAM_BYTES_MAX);
+        let mut frames = Vec::with_capacity(full);
         let acknowledges = self.write_acknowledgement(call, &mut frames, end);
         let (mut contents, mut says) = (Vec::new(), false);
         if forced || self.conversation.recovery.has_room(call.now) {
@@ -74,6 +81,22 @@ impl Link {
         }
         call.effects.push(Effect::Datagram { to, bytes });
         true
+    }
+
+    /// Sends a padded datagram, larger than those before, if it is time to try one.
+    fn try_a_size(&mut self, call: &mut Call<'_>) {
+        let Some(to) = self.path.address() else { return };
+        let Some(size) = self.conversation.recovery.take_size_probe(call.now) else { return };
+        let which = self.speaking();
+        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
+        let mut frames = Vec::with_capacity(size);
+        Frame::Ping.encode(&mut frames);
+        // Zeros are padding.
+        frames.resize(size - PACKET_OVERHEAD_BYTES, 0);
+        let (number, bytes) = session.seal(&frames);
+        self.path.on_sent(bytes.len());
+        self.conversation.recovery.on_sent(call.now, number, bytes.len(), vec![Content::SizeProbe]);
+        call.effects.push(Effect::Datagram { to, bytes });
     }
 
     /// No more may go to this address before it proved itself: the question alone does, one at a time, so that the

@@ -51,6 +51,8 @@ pub struct Counts {
     pub lost: u64,
     pub overflowed: u64,
     pub too_large: u64,
+    /// Bytes of the largest datagram that came through.
+    pub largest: usize,
     pub overtaken: u64,
 }
 
@@ -111,6 +113,7 @@ impl Flow {
     fn new(at: usize, streams: u8, record_bytes: usize) -> Flow {
         let ((mut sender, sender_card), (mut receiver, receiver_card)) =
             (endpoint(2 * at as u8 + 1), endpoint(2 * at as u8 + 2));
+        sender.set_datagram_bytes_max(65_000);
         let peer = |card: &sealing::Card, is_receiver| Peer {
             node: card.node(),
             card_hash: Some(card.hash()),
@@ -287,6 +290,7 @@ impl Track {
             self.counts.overflowed += 1;
             return;
         }
+        self.counts.largest = self.counts.largest.max(bytes.len());
         direction.free_at = direction.free_at.max(self.now.0) + size * 8 * SECOND / bits_per_second;
         let leaves = direction.free_at;
         if self.below(10_000) < loss {
@@ -379,6 +383,38 @@ fn losses_cut_the_window_and_no_more() {
         let counts = check(Course { loss, jitter, ..Course::clean(20) }, 8, kilobits);
         assert!(counts.lost > 0);
     }
+}
+
+/// The largest datagram that a sender comes to on a path that carries so many bytes with the headers of IP and UDP.
+fn check_size(carries: usize, expected: usize) {
+    let load = (1, 16_384);
+    let mut track = Track::new(Course { datagram_bytes_max: carries, load, ..Course::clean(20) }, 1);
+    track.add_flow(0, 1, 16_384);
+    track.run_until(1);
+    let Counts { too_large, largest, .. } = track.counts;
+    assert_eq!((largest, too_large > 0), (expected, expected < 8_952), "{carries}: {:?}", track.counts);
+}
+
+#[test]
+fn datagrams_become_as_large_as_the_path_carries() {
+    check_size(1_228, 1_200);
+    check_size(1_400, 1_372);
+    check_size(1_500, 1_472);
+    check_size(9_000, 8_952);
+}
+
+/// The path gets narrower while it is in use: large datagrams vanish and nobody says so.
+#[test]
+fn a_path_that_gets_narrower_is_found_out() {
+    let course = Course { bits_per_second: 10_000_000, load: (1, 16_384), ..Course::clean(20) };
+    let mut track = Track::new(course, 1);
+    track.add_flow(0, 1, 16_384);
+    track.run_until(2);
+    track.course.datagram_bytes_max = 1_228;
+    let before = track.delivered(0);
+    track.run_until(6);
+    let goodput = 8 * (track.delivered(0) - before) / 4_000;
+    assert!(goodput > 7_000, "{goodput} kbit/s {:?}", track.counts);
 }
 
 #[test]
