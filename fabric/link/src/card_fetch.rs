@@ -7,7 +7,7 @@ use crate::hello::Retry;
 use crate::limits::CARD_PIECES_MAX;
 use crate::time::Time;
 
-/// A card that is being fetched.
+/// A card that is being fetched (§4.6).
 pub(crate) struct CardFetch {
     node: NodeId,
     hash: [u8; 32],

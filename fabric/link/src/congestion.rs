@@ -2,7 +2,7 @@
 //! taken back when all losses that made them turn out to be none.
 //!
 //! It must not know packets: it is told of bytes, of when they were sent, and of losses by the number of their episode.
-//! docs/link.md, 7.5 and 7.6.
+//! §7.5, §7.6.
 
 use crate::limits::{CONGESTION_WINDOW_INITIAL, CONGESTION_WINDOW_MAX, DATAGRAM_BYTES_MAX};
 use crate::slow_start::{Growth, SlowStart};
@@ -169,7 +169,7 @@ impl Congestion {
     }
 
     /// A loss of this episode was none. When all of the last one were none its cut is taken back, and not before: one
-    /// true loss among them is what the cut was for.
+    /// true loss among them is what the cut was for (§7.5).
     pub(crate) fn on_spurious(&mut self, episode: u64) {
         let Some(last) = self.episode.as_mut().filter(|_| episode == self.episodes) else { return };
         last.spurious += 1;

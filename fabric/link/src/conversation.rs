@@ -52,7 +52,7 @@ impl Conversation {
         }
     }
 
-    /// Speaks under another root or in another pair of runs: all streams are declared and sent anew.
+    /// Speaks under another root or in another pair of runs: all streams are declared and sent anew (§3.10).
     pub(crate) fn bind(&mut self, bound: Option<Bound>) {
         if self.bound == bound && bound.is_some() {
             return;
@@ -83,7 +83,7 @@ impl Conversation {
         !self.transients.is_empty()
     }
 
-    /// Writes what is worth something now; nothing of it is kept. Whether anything was written.
+    /// Writes what is worth something now; nothing of it is kept. Whether anything was written (§5.11).
     pub(crate) fn write_transients(&mut self, out: &mut Vec<u8>, end: usize) -> bool {
         let before = out.len();
         while let Some(Transient { from_app, to_app, payload }) = self.transients.front() {
@@ -257,6 +257,7 @@ impl Conversation {
         }
     }
 
+    /// §2.5, §5.3.
     fn check_declaration(&self, handle: u64, declaration: &Declaration) -> Result<(), PeerMisbehaved> {
         let known = self.incoming.get(&handle);
         let twice = match known {
@@ -273,6 +274,7 @@ impl Conversation {
     }
 
     /// Applies a frame about streams that was checked. False if it could not be kept: its packet is not acknowledged.
+    /// (§2.2)
     pub(crate) fn apply(&mut self, peer: NodeId, frame: &Frame<'_>, effects: &mut Vec<Effect>) -> bool {
         match frame {
             Frame::Declaration { handle, declaration } => {
@@ -569,6 +571,7 @@ mod tests {
         assert_eq!(conversation.held.turn_bytes, 0);
     }
 
+    /// §9.3.
     #[test]
     fn a_peer_pins_no_more_than_a_bound() {
         let mut conversation = begun();

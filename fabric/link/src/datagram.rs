@@ -89,7 +89,7 @@ pub(crate) fn cause_of(datagram: &[u8]) -> [u8; 8] {
     datagram.last_chunk::<8>().copied().unwrap_or_default()
 }
 
-/// Takes a datagram apart. What is of no kind or too short is noise.
+/// Takes a datagram apart. What is of no kind or too short is noise (§1.1).
 pub(crate) fn parse(bytes: &[u8]) -> Result<Datagram<'_>, Truncated> {
     let mut reader = Reader(bytes);
     match reader.byte()? {
@@ -156,7 +156,7 @@ pub(crate) fn answer(key: [u8; 8], bytes: &[u8]) -> Vec<u8> {
     [&[ANSWER], &key[..], bytes].concat()
 }
 
-/// The header of a packet.
+/// The header of a packet (§1.3).
 pub(crate) fn packet_header(id: [u8; 8], number: u64) -> Vec<u8> {
     [&[PACKET], &id[..], &(number as u32).to_be_bytes()].concat()
 }

@@ -1,4 +1,4 @@
-//! How large datagrams may be on a path: probed by padded ones that may be lost (RFC 8899; docs/link.md, 7.10).
+//! How large datagrams may be on a path: probed by padded ones that may be lost (RFC 8899; §7.10).
 //!
 //! The base is what every path carries. Larger sizes are tried in turn while much is sent anyway.
 

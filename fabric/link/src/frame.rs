@@ -141,7 +141,7 @@ impl From<Truncated> for PeerMisbehaved {
 }
 
 impl Frame<'_> {
-    /// Whether a packet with this frame asks to be acknowledged.
+    /// Whether a packet with this frame asks to be acknowledged (§2.3).
     pub(crate) fn is_eliciting(&self) -> bool {
         match self {
             Frame::Padding | Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close => false,
@@ -168,7 +168,7 @@ impl Frame<'_> {
         )
     }
 
-    /// Whether a hello may carry this frame: what begins streams, before anything is known of the receiver.
+    /// Whether a hello may carry this frame: what begins streams, before anything is known of the receiver (§2.4).
     pub(crate) fn may_be_in_hello(&self) -> bool {
         match self {
             Frame::Padding | Frame::Ping => true,
@@ -185,6 +185,7 @@ impl Frame<'_> {
     }
 
     /// Whether a hail may carry this frame: what a hello may, and what is said of the other side's streams and hails.
+    /// (§2.4)
     pub(crate) fn may_be_in_hail(&self) -> bool {
         match self {
             Frame::Hailed(_) => true,

@@ -22,10 +22,10 @@ use crate::time::Time;
 /// Bytes of first frames that a hello has room for.
 const FIRST_FRAMES_BYTES: usize = HELLO_PIECES_MAX * HELLO_PIECE_BYTES - HELLO_OVERHEAD_BYTES;
 
-/// Reason of a decline: the initiator is not a peer of the responder.
+/// Reason of a decline: the initiator is not a peer of the responder (§3.5).
 pub(crate) const NOT_A_PEER: u8 = 1;
 /// Reason of a decline: the hello, or the run of it, is not above what was heard: it is a replay, or the initiator was
-/// set back in time.
+/// set back in time (§3.6).
 pub(crate) const BEHIND: u8 = 2;
 
 impl Link {
@@ -111,7 +111,7 @@ impl Link {
         }
     }
 
-    /// Nothing ends the greeting but that the peer is met; and what waits here waits for no long interval.
+    /// Nothing ends the greeting but that the peer is met; and what waits here waits for no long interval (§4.1.1).
     pub(crate) fn keep_greeting(&mut self, now: Time) {
         if self.was_met {
             self.greet_at = None;
@@ -125,7 +125,7 @@ impl Link {
         }
     }
 
-    /// Sends the hello again if it is time.
+    /// Sends the hello again if it is time (§3.1).
     pub(crate) fn on_hello_timeout(&mut self, call: &mut Call<'_>) {
         let idle = self.is_idle();
         let speaking = self.speaking().is_some();
@@ -192,7 +192,7 @@ impl Link {
         self.pump(call);
     }
 
-    /// A hello of this peer opened. It may be a replay until a packet under the pair opens.
+    /// A hello of this peer opened. It may be a replay until a packet under the pair opens (§3.7).
     pub(crate) fn on_hello(
         &mut self,
         opened: &OpenedHello,
@@ -236,6 +236,7 @@ impl Link {
     }
 
     /// Nothing else speaks, so the first frames are applied at once: the ledger knows what to do with a replay.
+    /// (§3.8, §9.5)
     fn begin_unconfirmed(
         &mut self,
         opened: &OpenedHello,
@@ -276,7 +277,7 @@ impl Link {
         })
     }
 
-    /// The accepted hello came again: so does its answer.
+    /// The accepted hello came again: so does its answer (§3.3).
     pub(crate) fn on_hello_again(
         &mut self,
         (key, bytes): ([u8; 8], usize),
@@ -314,7 +315,7 @@ impl Link {
     }
 
     /// The responder heard this hello before and forgot its answer: another one is said in its place, no sooner than
-    /// this one would have been. If that is behind too, it is the run that is.
+    /// this one would have been. If that is behind too, it is the run that is (§3.6).
     fn on_behind(&mut self, known: u64, call: &mut Call<'_>) {
         self.last_heard = Some(call.now);
         let Some(said) = self.said.take() else { return };
@@ -328,6 +329,7 @@ impl Link {
         self.say_hello(Said::retry_of(&said), call);
     }
 
+    /// §3.9.
     fn begin_accepted(&mut self, session: Session, from: SocketAddr, call: &mut Call<'_>) {
         let crossing = self
             .pending

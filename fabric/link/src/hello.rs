@@ -13,7 +13,7 @@ use crate::limits::{
 };
 use crate::time::{Span, Time};
 
-/// The first bytes of the hash of a hello, by which its pieces and its answer find it.
+/// The first bytes of the hash of a hello, by which its pieces and its answer find it (§1.2).
 pub(crate) fn key_of(hello: &[u8]) -> [u8; 8] {
     let hash = Sha256::digest(hello);
     let mut key = [0; 8];
@@ -106,6 +106,7 @@ struct Entry {
 }
 
 /// Hellos that are being put together, of anybody: a fixed table, from which a random entry goes when it is full.
+/// (§3.2, §9.2)
 #[derive(Default)]
 pub(crate) struct Reassembly {
     entries: Vec<Entry>,

@@ -16,7 +16,7 @@ use crate::limits::{
 use crate::ranges::Ranges;
 use crate::recovery::Content;
 
-/// What the streams of a peer hold together, bounded whatever it sends.
+/// What the streams of a peer hold together, bounded whatever it sends (§5.10).
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     /// Of records that came before their turn, whole or in part.
@@ -121,7 +121,7 @@ impl Incoming {
         }
     }
 
-    /// A newer declaration in the same pair of runs: the sender settled what was not handed over yet.
+    /// A newer declaration in the same pair of runs: the sender settled what was not handed over yet (§5.3).
     pub(crate) fn declare_again(&mut self, declaration: Declaration, held: &mut Held) -> bool {
         if declaration.oldest <= self.cursor {
             return false;
@@ -179,7 +179,7 @@ impl Incoming {
         number > self.stored.saturating_add(WIRE_RECORDS as u64)
     }
 
-    /// Hands over what is whole and in its turn. What the store has no room for stays: it was acknowledged.
+    /// Hands over what is whole and in its turn. What the store has no room for stays: it was acknowledged (§5.2).
     fn hand_over_held(&mut self, held: &mut Held, deliver: &mut Vec<Delivery>) {
         while let Some(part) = self.parts.get(&self.cursor).filter(|part| part.arrived.is_none())
             && self.has_room(part.bytes.len())
@@ -203,7 +203,7 @@ impl Incoming {
         self.cursor += 1;
     }
 
-    /// Takes a piece of a record. False if it cannot be kept.
+    /// Takes a piece of a record. False if it cannot be kept (§2.6, §5.10).
     pub(crate) fn take_piece(
         &mut self,
         (number, tag): (u64, Tag),
@@ -255,7 +255,7 @@ impl Incoming {
         true
     }
 
-    /// The store here has all up to `upto`. What was not handed over in this pair of runs cannot be meant.
+    /// The store here has all up to `upto`. What was not handed over in this pair of runs cannot be meant (§5.5).
     pub(crate) fn store(
         &mut self,
         upto: u64,
@@ -292,7 +292,7 @@ impl Incoming {
         }
     }
 
-    /// Record `number` cannot be taken now.
+    /// Record `number` cannot be taken now (§5.7).
     pub(crate) fn wait(&mut self, number: u64, reason: String, held: &mut Held) {
         if self.taking == Taking::Forked || number <= self.stored || number >= self.cursor {
             return;
@@ -316,7 +316,7 @@ impl Incoming {
         }
     }
 
-    /// The sender was set back: nothing more of this stream.
+    /// The sender was set back: nothing more of this stream (§5.8).
     pub(crate) fn fork(&mut self, held: &mut Held) {
         self.clear(held);
         self.taking = Taking::Forked;
@@ -363,6 +363,7 @@ impl Incoming {
 
     /// In one frame a number and all refusals and answers up to it, so that no refusal is ever taken for delivered and no
     /// answer is missing: if they do not fit, a lower number. The rest is said when the sender settled these. False if not even one fits beside the rest.
+    /// (§5.4)
     fn write_stored(&self, handle: u64, out: &mut Vec<u8>, end: usize) -> bool {
         let mut room = end.saturating_sub(out.len()).saturating_sub(1 + 8 + 8 + 2);
         let mut outcomes: Vec<(u64, Told<'_>)> = Vec::new();

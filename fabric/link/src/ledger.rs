@@ -61,7 +61,7 @@ impl Heard {
     ///
     /// Two things are up to the caller. After [`Verdict::Forked`] nothing more of the stream is judged: records behind
     /// the one that told may be on their way already. A record that is left waiting is not applied, and those behind it
-    /// get [`Verdict::Duplicate`] here, since they are out of turn: the link hands them over again.
+    /// get [`Verdict::Duplicate`] here, since they are out of turn: the link hands them over again (§5.2.1).
     pub fn judge(&self, declaration: &Declaration, number: u64, tag: Tag) -> Verdict {
         let heard = self.number;
         let before_oldest = declaration.oldest.saturating_sub(1);

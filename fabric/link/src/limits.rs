@@ -84,6 +84,7 @@ pub const REASSEMBLY_ENTRIES_MAX: usize = 64;
 pub const AMPLIFICATION_MAX: u64 = 3;
 
 /// Hellos opened a second for addresses of peers, and for all others: at 0.3 ms each a tenth and a twentieth of a core.
+/// (§3.4)
 pub const HELLOS_OF_PEERS_PER_SECOND: u64 = 300;
 /// See [`HELLOS_OF_PEERS_PER_SECOND`].
 pub const HELLOS_OF_OTHERS_PER_SECOND: u64 = 150;
@@ -121,6 +122,7 @@ pub const REORDERING_EPISODES: u64 = 16;
 pub const LOST_KEPT_MAX: usize = 4_096;
 
 /// A timer that fires so much too late shows that the machine slept, and times measured over it say nothing of the path.
+/// (§7.9)
 pub const SLEPT: Span = Span::seconds(1);
 
 /// What is sent in one go when it is paced: a timer a millisecond at most.
@@ -152,6 +154,7 @@ pub const PIECE_BYTES_MIN: usize = 64;
 
 /// Records of a stream above the oldest unsettled one that are on the wire. Twice the window to an outcome: what has an
 /// outcome and is not settled when a node dies is sent again with all that the receiver may have heard above it.
+/// (§5.9)
 pub const WIRE_RECORDS: usize = 2 * WINDOW_RECORDS;
 
 /// Bytes of a stream above the oldest unsettled record that are on the wire; see [`WIRE_RECORDS`].

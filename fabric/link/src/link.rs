@@ -57,7 +57,7 @@ pub(crate) struct Acknowledging {
     pub(crate) largest_at: Time,
 }
 
-/// A hail that is on its way.
+/// A hail that is on its way (§4.3).
 pub(crate) struct HailInFlight {
     pub(crate) number: u64,
     pub(crate) contents: Vec<Content>,
@@ -165,7 +165,7 @@ impl Link {
         }
     }
 
-    /// Takes a memo place. A damaged one, or one of another peer, is a lost memo.
+    /// Takes a memo place. A damaged one, or one of another peer, is a lost memo (§4.1).
     pub(crate) fn restore(&mut self, place: &[u8; PLACE_BYTES], me: &Config) {
         let Ok(memo) = Memo::decode(place) else { return };
         if memo.peer != self.node {
@@ -328,6 +328,7 @@ impl Link {
         effects.push(Effect::SaveMemo { peer: self.node, place: [0; PLACE_BYTES] });
     }
 
+    /// §7.1.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         [
             self.said.as_ref().map(|said| said.retry.at),
@@ -385,7 +386,7 @@ impl Link {
         }
     }
 
-    /// Begins to ask when a record awaits its outcome, anew after each outcome, and ends when all have theirs.
+    /// Begins to ask when a record awaits its outcome, anew after each outcome, and ends when all have theirs (§7.2).
     fn ask_for_outcomes(&mut self, now: Time) {
         let outcomes = self.conversation.outcomes();
         if !self.conversation.awaits_outcome() {

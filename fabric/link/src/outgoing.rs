@@ -58,7 +58,7 @@ struct Flight {
     generation: u64,
 }
 
-/// A record that goes in pieces.
+/// A record that goes in pieces (§2.6).
 #[derive(Default)]
 struct Large {
     /// Bytes that were sent at least once.
@@ -172,7 +172,7 @@ impl Outgoing {
     }
 
     /// Rows up to `upto` are gone. If the peer has not told their outcome in this pair of runs, it is asked to begin
-    /// behind them by a newer declaration.
+    /// behind them by a newer declaration (§5.6).
     pub(crate) fn settle(&mut self, upto: u64) {
         while self.declared.oldest <= upto
             && let Some(queued) = self.records.pop_front()
@@ -255,7 +255,7 @@ impl Outgoing {
         })
     }
 
-    /// Writes what is due and fits into `room` bytes.
+    /// Writes what is due and fits into `room` bytes (§5.1).
     pub(crate) fn write(&mut self, out: &mut Vec<u8>, room: usize, contents: &mut Vec<Content>) {
         if !self.wants() {
             return;
@@ -463,7 +463,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The peer cannot take `number` now. Returns whether that is news.
+    /// The peer cannot take `number` now. Returns whether that is news (§5.7).
     pub(crate) fn wait(&mut self, turn: u64, number: u64) -> bool {
         let news = turn > self.flight.turn;
         self.flight.turn = turn.max(self.flight.turn);

@@ -1,4 +1,4 @@
-//! Pacing: what the window allows goes out over the round trip, not at once (RFC 9002, 7.7; docs/link.md, 7.7).
+//! Pacing: what the window allows goes out over the round trip, not at once (RFC 9002, 7.7; §7.7).
 
 use crate::limits::{PACING_BURST_DATAGRAMS, PACING_QUANTUM};
 use crate::time::{Span, Time};

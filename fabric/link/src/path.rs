@@ -75,7 +75,7 @@ impl Path {
     }
 
     /// Follows the peer to where its newest packet came from, unless it moved too often: then the address in use stays.
-    /// Returns whether it is another one.
+    /// Returns whether it is another one (§6.4).
     pub(crate) fn follow(&mut self, now: Time, address: SocketAddr, challenge: [u8; 8]) -> bool {
         let stays = self.current == Some(address);
         let is_first = self.current.is_none();
@@ -114,6 +114,7 @@ impl Path {
     }
 
     /// The next known address, after probes to this one were not answered. Returns whether there is another one.
+    /// (§6.3)
     pub(crate) fn rotate(&mut self) -> bool {
         let at = self.known.iter().position(|known| Some(*known) == self.current).map_or(0, |at| at + 1);
         let known = self.known.get(at % self.known.len().max(1)).copied();
@@ -186,7 +187,7 @@ impl Path {
     }
 
     /// The answer to a challenge. It proves the address in use, wherever it came from: the challenge went there alone
-    /// (RFC 9000, 8.2.3). Returns that address if it is news.
+    /// (RFC 9000, 8.2.3). Returns that address if it is news (§6.2).
     pub(crate) fn answered(&mut self, data: [u8; 8]) -> Option<SocketAddr> {
         let asked = self.current.filter(|_| self.challenge == Some(data))?;
         self.prove(asked).then_some(asked)

@@ -33,7 +33,7 @@ impl Link {
             .find(|which| self.session(*which).is_some_and(|session| session.id_in == id))
     }
 
-    /// The peer broke the protocol under keys that it alone has.
+    /// The peer broke the protocol under keys that it alone has (§2.1).
     fn misbehaved(&mut self, fault: PeerMisbehaved, call: &mut Call<'_>) {
         self.fault = Some(fault);
         if self.faults_told.take(call.now) {
@@ -111,7 +111,7 @@ impl Link {
     }
 
     /// Whether a packet says where the peer is: not if it only asks for or brings the proof of an address, or only
-    /// acknowledges that (probing packets of RFC 9000, 9.1). If it did, each move would make the next one.
+    /// acknowledges that (probing packets of RFC 9000, 9.1). If it did, each move would make the next one (§6.1).
     fn shows_place(&self, frames: &[Frame<'_>]) -> bool {
         frames.iter().any(|frame| match frame {
             Frame::Padding | Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::Close => false,
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    /// Whether every frame may come now. Nothing changes.
+    /// Whether every frame may come now. Nothing changes (§2.1).
     fn check(&self, frames: &[Frame<'_>]) -> Result<(), PeerMisbehaved> {
         let next_number = self.speaker().map_or(0, |session| session.next_number());
         frames.iter().try_for_each(|frame| match frame {
@@ -228,7 +228,7 @@ impl Link {
         call.effects.push(Effect::Datagram { to: arrival.from, bytes });
     }
 
-    /// A hail with an id of this link.
+    /// A hail with an id of this link (§4.2).
     pub(crate) fn on_hail(&mut self, run: Run, sealed: &Sealed<'_>, arrival: Arrival, call: &mut Call<'_>) {
         let Some(which) = self.which(sealed.id) else { return };
         let Some(hail) = self.session(which).and_then(|session| session.open_hail(&run, sealed)) else {
@@ -308,7 +308,7 @@ impl Link {
         self.hail_to(arrival.from, room, call);
     }
 
-    /// Somebody says that the peer knows no link of this id.
+    /// Somebody says that the peer knows no link of this id (§4.5).
     pub(crate) fn on_hint(&mut self, id: [u8; 8], cause: [u8; 8], call: &mut Call<'_>) {
         let ours = self.speaker().is_some_and(|session| session.id_out == id);
         if ours && self.said.is_none() && self.causes.contains(&cause) && self.hinted.take(call.now) {

@@ -15,7 +15,7 @@ impl Received {
         self.ranges.last().map_or(0, |(_, end)| end + 1)
     }
 
-    /// Whether this number was not received before. Numbers too old to tell count as received.
+    /// Whether this number was not received before. Numbers too old to tell count as received (§1.6).
     pub(crate) fn is_new(&self, number: u64) -> bool {
         number >= self.floor
             && !self.ranges.iter().rev().any(|(start, end)| (*start..=*end).contains(&number))
@@ -46,7 +46,7 @@ impl Received {
     }
 }
 
-/// The whole packet number of which `low` is the lower half, nearest to the expected one (RFC 9000, A.3).
+/// The whole packet number of which `low` is the lower half, nearest to the expected one (RFC 9000, A.3) (§1.4).
 pub(crate) fn expand_packet_number(expected: u64, low: u32) -> u64 {
     const WINDOW: u64 = 1 << 32;
     let candidate = (expected & !(WINDOW - 1)) | u64::from(low);

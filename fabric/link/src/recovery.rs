@@ -1,4 +1,4 @@
-//! What was sent and not acknowledged, and when it counts as lost (RFC 9002 and RFC 8985; docs/link.md, 7).
+//! What was sent and not acknowledged, and when it counts as lost (RFC 9002 and RFC 8985; docs/link.md, "Recovery").
 //!
 //! What was in a lost packet is named as [`Content`]; the streams decide from their own state what of it is sent again, so
 //! no packet is ever copied. How much may be on its way is the business of [`Congestion`], when it goes that of [`Pacing`].
@@ -262,7 +262,7 @@ impl Recovery {
         told
     }
 
-    /// Packets of this range that counted as lost came after all.
+    /// Packets of this range that counted as lost came after all (§7.5).
     fn take_back(
         &mut self,
         now: Time,
@@ -281,7 +281,7 @@ impl Recovery {
         }
     }
 
-    /// By packets above as long as no reordering was seen, and by time (RFC 9002, 6.1; RFC 8985, 6.2).
+    /// By packets above as long as no reordering was seen, and by time (RFC 9002, 6.1; RFC 8985, 6.2) (§7.3).
     fn detect_losses(&mut self, now: Time) -> Vec<Content> {
         self.loss_at = None;
         let Some(largest) = self.largest_acknowledged else { return Vec::new() };
@@ -347,7 +347,7 @@ impl Recovery {
     }
 
     /// The timer fired: packets are lost by time, or it is time for a probe; then the content of the oldest packet is
-    /// named once more and stays waited for.
+    /// named once more and stays waited for (§7.8).
     pub(crate) fn on_timeout(&mut self, now: Time) -> Timeout {
         self.pacing.on_timeout(now);
         if self.loss_at.is_some_and(|at| at <= now) {

@@ -1,5 +1,5 @@
 //! How much later than its turn a packet may come before it counts as lost (RFC 8985, with the differences of
-//! docs/link.md, 7.4).
+//! §7.4).
 
 use crate::limits::{GRANULARITY, REORDERING_EPISODES};
 use crate::round_trip::RoundTrip;

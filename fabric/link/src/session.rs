@@ -38,7 +38,7 @@ pub(crate) struct Session {
     hails_received: Received,
 }
 
-/// What a hail says once it opened.
+/// What a hail says once it opened (§1.7).
 pub(crate) struct OpenedHail {
     pub(crate) number: u64,
     /// The run of this node that the hailer knows.
@@ -47,6 +47,7 @@ pub(crate) struct OpenedHail {
 }
 
 impl Session {
+    /// §1.5.
     pub(crate) fn new(
         role: Role,
         epoch: u64,
@@ -102,6 +103,7 @@ impl Session {
     }
 
     /// A hail of these frames, and its number. Numbers of hails are not reused in a process, whatever the peer's run.
+    /// (§1.4)
     pub(crate) fn seal_hail(&mut self, frames: &[u8]) -> (u64, Vec<u8>) {
         let number = self.next_hail;
         self.next_hail += 1;
@@ -111,7 +113,7 @@ impl Session {
         (number, [header, sealed].concat())
     }
 
-    /// The number and frames of a packet that opens and was not received before. The caller marks it received.
+    /// The number and frames of a packet that opens and was not received before. The caller marks it received (§1.6).
     pub(crate) fn open(&self, sealed: &Sealed<'_>) -> Option<(u64, Vec<u8>)> {
         let number = expand_packet_number(self.received.expected(), sealed.number);
         if !self.received.is_new(number) {
@@ -137,7 +139,7 @@ impl Session {
         Some(OpenedHail { number, known: Run::from_bytes(known), frames: frames.to_vec() })
     }
 
-    /// The peer has a new run: a new pair of runs, new keys, new packet numbers.
+    /// The peer has a new run: a new pair of runs, new keys, new packet numbers (§9.4).
     pub(crate) fn learn(&mut self, run: Run) {
         self.peer_run = run;
         (self.seal, self.open) = directions(self.role, &self.root, &self.my_run, &self.peer_run);

@@ -4,7 +4,7 @@ use std::ops::{Add, Sub};
 
 /// A point on a monotonic clock that counts suspended time: microseconds since an arbitrary origin.
 ///
-/// No wall clock takes part in any decision of the link (docs/link.md, "Time").
+/// No wall clock takes part in any decision of the link (docs/link.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 

@@ -171,7 +171,7 @@ impl Link {
     }
 
     /// A datagram that does not open came while the peer may not know this run: it is told where the datagram came
-    /// from, with no more than may go to an unproven address.
+    /// from, with no more than may go to an unproven address (§4.4).
     pub(crate) fn provoked(&mut self, from: SocketAddr, bytes: usize, call: &mut Call<'_>) {
         let room = DATAGRAM_BYTES_MAX.min(bytes * AMPLIFICATION_MAX as usize);
         if room > HAIL_OVERHEAD_BYTES && self.provoked.take(call.now) {

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is a test that failed")]
 
 mod cases;
+mod clauses;
 mod course;
 mod node;
 mod noise;

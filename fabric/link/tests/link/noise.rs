@@ -75,6 +75,7 @@ fn flood(world: &mut World, captured: &[Vec<u8>], count: u32) {
     assert_eq!(before, after);
 }
 
+/// §9.1.
 #[test]
 fn forged_datagrams_change_nothing_on_a_link_that_is_up() {
     let (mut world, captured) = captured(1);
