@@ -83,6 +83,10 @@ pub struct Node {
     pub ignores_tags: bool,
     pub was_rolled_back: bool,
     fresh_streams: u8,
+    /// What its clock shows more than the world's: since its start, from anywhere.
+    pub clock_offset: u64,
+    /// What its driver can send.
+    pub datagram_bytes_max: usize,
 }
 
 impl Node {
@@ -114,6 +118,8 @@ impl Node {
             ignores_tags: false,
             was_rolled_back: false,
             fresh_streams: 0,
+            clock_offset: 0,
+            datagram_bytes_max: link::limits::DATAGRAM_BYTES_MAX,
         }
     }
 
@@ -131,6 +137,7 @@ impl Node {
         self.store = self.disk.clone();
         let config = Config { identity: self.identity.clone(), card: self.card.clone(), run, entropy };
         let mut endpoint = Endpoint::new(config);
+        endpoint.set_datagram_bytes_max(self.datagram_bytes_max);
         for peer in &self.peers {
             let memo = self.memos.get(&peer.node).copied();
             endpoint.add_peer(now, Peer { memo, ..peer.clone() });

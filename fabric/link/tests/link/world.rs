@@ -13,8 +13,41 @@ use crate::node::{Event, Fate, Node, answer, reason};
 
 pub const SECOND: u64 = 1_000_000;
 
-/// Steps of one world; a usual one has some ten thousand.
+/// Steps of one world; a usual one has some ten thousand, a day asleep as many more.
 const STEPS_MAX: u64 = 300_000;
+
+const DAY: u64 = 24 * 3_600 * SECOND;
+const TEN_YEARS: u64 = 3_653 * DAY;
+
+/// Kinds of faults, by number, so that a failing seed can be tried without one.
+pub const FAULTS: [&str; 17] = [
+    "a node is killed",
+    "a node is killed between two effects",
+    "a dead node starts",
+    "a dead node starts",
+    "the weather changes",
+    "one way is blocked",
+    "all ways are free",
+    "a node moves",
+    "an app goes",
+    "an app comes",
+    "a backup is made",
+    "a backup is restored",
+    "records are written",
+    "records are written",
+    "records are written",
+    "a router forgets a node",
+    "a node sleeps for a day",
+];
+
+/// What of the faults of a seed is left out, to find out which ones a failure needs.
+#[derive(Clone, Debug, Default)]
+pub struct Less {
+    /// No more than so many.
+    pub count: Option<u64>,
+    /// None of these kinds.
+    pub without: BTreeSet<u32>,
+}
 
 enum Happening {
     Arrives { from: SocketAddr, to: SocketAddr, bytes: Vec<u8> },
@@ -40,6 +73,8 @@ pub struct Weather {
     pub duplication: u32,
     pub corruption: u32,
     pub jitter_microseconds: u32,
+    /// Larger datagrams vanish, if there is a bound.
+    pub datagram_bytes_max: Option<usize>,
 }
 
 pub struct World {
@@ -75,6 +110,18 @@ pub struct World {
     next_port: u16,
     /// A node that dies and comes back elsewhere, where nobody looks for it, and writes nothing at the end.
     pub wanderer: Option<usize>,
+    /// Clocks of nodes begin anywhere, with each start.
+    pub clocks_differ: bool,
+    /// No timer of this node fires and nothing reaches it.
+    asleep: Option<usize>,
+    /// Time in which a node slept.
+    pub slept: u64,
+    /// Nodes whose router forgot them: they are not where anybody knows, until they speak.
+    forgotten: BTreeSet<usize>,
+    /// What of the faults is left out.
+    pub less: Less,
+    /// The kinds of the faults so far.
+    pub faults: Vec<u32>,
 }
 
 impl World {
@@ -105,6 +152,12 @@ impl World {
             kill_after: None,
             next_port: 5000,
             wanderer: None,
+            clocks_differ: false,
+            asleep: None,
+            slept: 0,
+            forgotten: BTreeSet::new(),
+            less: Less::default(),
+            faults: Vec::new(),
         };
         for node in 0..count {
             world.routes.insert(world.nodes[node].home, node);
@@ -173,10 +226,23 @@ impl World {
     pub fn start(&mut self, node: usize) {
         let mut entropy = [0; 32];
         self.rng.fill_bytes(&mut entropy);
-        let now = self.now;
+        if self.clocks_differ {
+            self.nodes[node].clock_offset = match self.below(3) {
+                0 => 0,
+                1 => TEN_YEARS,
+                _ => u64::from(self.rng.next_u32()) * 1_000,
+            };
+            self.reach("clocks ten years apart");
+        }
+        let now = self.clock(node);
         self.nodes[node].start(now, entropy);
         self.note(|| format!("{node} starts"));
         self.settle_effects(node);
+    }
+
+    /// What the clock of a node shows.
+    fn clock(&self, node: usize) -> Time {
+        Time(self.now.0 + self.nodes[node].clock_offset)
     }
 
     pub fn kill(&mut self, node: usize) {
@@ -232,7 +298,7 @@ impl World {
     }
 
     pub fn on_endpoint(&mut self, node: usize, act: impl FnOnce(&mut link::Endpoint, Time)) {
-        let now = self.now;
+        let now = self.clock(node);
         if let Some(endpoint) = &mut self.nodes[node].endpoint {
             act(endpoint, now);
         }
@@ -271,7 +337,7 @@ impl World {
 
     fn carry_out(&mut self, node: usize, effect: Effect) {
         let mut events = Vec::new();
-        let now = self.now;
+        let now = self.clock(node);
         let at = &mut self.nodes[node];
         match effect {
             Effect::SaveMemo { peer, place } => {
@@ -337,13 +403,20 @@ impl World {
         if let Some(capture) = &mut self.capture {
             capture.push(bytes.clone());
         }
-        assert!(bytes.len() <= link::limits::DATAGRAM_BYTES_MAX);
+        assert!(bytes.len() <= self.nodes[node].datagram_bytes_max);
         let from = self.source(node);
         let target = self.routes.get(&to).copied();
         let kind = bytes[0];
         let length = bytes.len();
         if target.is_some_and(|target| self.blocked.contains(&(node, target))) {
             self.reach("one-way partition");
+            return;
+        }
+        if bytes.len() > link::limits::DATAGRAM_BYTES_MAX {
+            self.reach("a datagram above 1,200 bytes");
+        }
+        if self.weather.datagram_bytes_max.is_some_and(|most| bytes.len() > most) {
+            self.reach("too large for the path");
             return;
         }
         if (self.taken)(node, &bytes) {
@@ -471,7 +544,11 @@ impl World {
             self.fail(format!("{STEPS_MAX} steps are not enough: something turns round and round"));
             return false;
         }
-        let timer = |node: &Node| node.endpoint.as_ref().and_then(link::Endpoint::next_timeout);
+        let asleep = self.asleep;
+        let timer = |node: &Node| {
+            let at = node.endpoint.as_ref().filter(|_| asleep != Some(node.name))?.next_timeout()?;
+            Some(Time(at.0.saturating_sub(node.clock_offset)))
+        };
         let wake = self.nodes.iter().filter_map(|node| timer(node).map(|at| (at, node.name))).min();
         let first = self.queue.first_key_value().map(|(key, _)| *key);
         match (wake, first) {
@@ -487,13 +564,13 @@ impl World {
         self.now = self.now.max(at);
         match happening {
             Happening::Arrives { from, to, bytes } => {
-                if let Some(node) = self.routes.get(&to).copied() {
+                if let Some(node) = self.routes.get(&to).copied().filter(|node| self.asleep != Some(*node)) {
                     self.on_endpoint(node, |endpoint, now| endpoint.handle_datagram(now, from, &bytes));
                 }
             }
             Happening::Commits { node, run } => {
                 if self.nodes[node].runs == run && self.nodes[node].endpoint.is_some() {
-                    let now = self.now;
+                    let now = self.clock(node);
                     self.nodes[node].end_commit(now);
                     self.settle_effects(node);
                 }
@@ -548,7 +625,14 @@ impl World {
     /// One fault of the world.
     pub fn fault(&mut self) {
         let node = self.below(self.nodes.len() as u32) as usize;
-        match self.below(15) {
+        let kind = self.below(FAULTS.len() as u32);
+        let is_over = self.less.count.is_some_and(|count| self.faults.len() as u64 >= count);
+        self.faults.push(kind);
+        if is_over || self.less.without.contains(&kind) {
+            return;
+        }
+        self.note(|| format!("{}: {node}", FAULTS[kind as usize]));
+        match kind {
             0 => self.die(node),
             1 => self.kill_after = Some((node, self.rng.next_u32() % 12)),
             2 | 3 => self.revive(node),
@@ -566,6 +650,8 @@ impl World {
                 self.backups.entry(node).or_insert_with(|| self.nodes[node].disk.clone());
             }
             11 if self.rollbacks => self.roll_back(node),
+            15 if self.wanderer != Some(node) => self.forget_mapping(node),
+            16 if self.chance(10) => self.sleep(node),
             _ => {
                 let other = (node + 1 + self.below(self.nodes.len() as u32 - 1) as usize) % self.nodes.len();
                 for _ in 0..self.below(12) {
@@ -580,6 +666,26 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The router before a node maps it to another port, and the one before is nobody's. The node knows nothing of it.
+    fn forget_mapping(&mut self, node: usize) {
+        self.leave_home(node);
+        self.forgotten.insert(node);
+        self.reach("NAT rebinding");
+    }
+
+    /// A node sleeps for a day while the others go on. Its clock goes on, too.
+    fn sleep(&mut self, node: usize) {
+        self.reach("a pause of a day");
+        self.asleep = Some(node);
+        let start = self.now;
+        let end = Time(start.0 + DAY);
+        self.run_until(end);
+        self.now = self.now.max(end);
+        self.slept += self.now.0 - start.0;
+        self.asleep = None;
+        self.note(|| format!("{node} wakes"));
     }
 
     fn die(&mut self, node: usize) {
@@ -597,6 +703,7 @@ impl World {
             duplication: self.below(100),
             corruption: self.below(50),
             jitter_microseconds: self.below(200_000),
+            datagram_bytes_max: [None, Some(1_200), Some(1_400)][self.below(3) as usize],
         }
     }
 
@@ -679,6 +786,12 @@ impl World {
         self.weather = Weather::default();
         self.blocked.clear();
         self.kill_after = None;
+        for node in std::mem::take(&mut self.forgotten) {
+            // Who is at rest and not where anybody knows is found when it speaks: after its start it does.
+            self.die(node);
+            let home = self.nodes[node].home;
+            self.routes.insert(home, node);
+        }
         for node in 0..self.nodes.len() {
             self.set_absent(node, false);
             self.revive(node);
