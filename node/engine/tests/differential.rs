@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "how many seeds are tried is said from outside")]
+#![allow(clippy::print_stderr, reason = "which seed fails is said before its program is made small")]
 
 mod generate;
 mod reference;
@@ -20,6 +21,9 @@ use std::sync::Arc;
 use support::ME;
 use weft::change::schema::Schema;
 use weft::change::{Change, Verdict};
+
+/// A send to an app: the output, its arguments, the node, the app, and whether it is worth something now or never.
+type ToApp<'s> = (&'s str, Vec<u8>, Value, Option<&'s str>, bool);
 
 const BEGINS: i64 = 1_700_000_000_123;
 /// Seeds of a run of all tests: some seconds.
@@ -484,7 +488,7 @@ fn agree_on(applied: &engine::Applied, done: &Done) -> Agreed {
     differ("deltas", &without_counters(applied.deltas.to_vec()), &done.deltas)?;
     differ("failures", &applied.failed, &done.failed)?;
     let (to_apps, to_endpoints): (Vec<_>, Vec<_>) = done.sends.iter().partition(|sent| sent.app.is_some());
-    let sent: Vec<(&str, Vec<u8>, Value, Option<&str>, bool)> = to_apps
+    let sent: Vec<ToApp<'_>> = to_apps
         .iter()
         .map(|sent| (&*sent.output, sent.bytes(), sent.to.clone(), sent.app.as_deref(), sent.transient))
         .collect();
