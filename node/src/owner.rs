@@ -254,11 +254,21 @@ impl Owner {
                 self.core.handle(clock::now(), Input::Synced(synced));
             }
             Said::Full(why) if self.last_reply.is_some() => return Err(why),
-            Said::Full(why) => self.room.full(why),
+            Said::Full(why) => {
+                self.answer_who_waits(&why);
+                self.room.full(why);
+            }
         }
         self.tell_room();
         self.make_next();
         Ok(())
+    }
+
+    /// Whoever posted what is in the frame that has no room, or after it, is not left without a word.
+    fn answer_who_waits(&mut self, why: &str) {
+        for (_, teller) in self.waiting.drain() {
+            let _ = teller.send(Reply::Refused(PostError::Waits(why.to_owned())));
+        }
     }
 
     /// The core is told when there is room, or none, and it was not so before.

@@ -111,6 +111,7 @@ impl Service {
         let control = node_core::Control::Sends(app.to_owned());
         match self.ask(|teller| Request::Control(control, teller)).await {
             Ok(Reply::Sends(sends)) => Ok(sends),
+            Ok(Reply::Refused(waits)) => Err(ControlError::Unknown(waits.to_string())),
             Ok(reply) => Err(ControlError::Unknown(format!("the owner answered {reply:?}"))),
             Err(no_reply) => Err(no_reply.into()),
         }
@@ -290,6 +291,7 @@ fn post_error(error: node_core::PostError) -> PostError {
         node_core::PostError::Refused(words) => PostError::Refused(words),
         node_core::PostError::Budget(words) => PostError::Budget(words),
         error @ node_core::PostError::NoRoom(_) => PostError::Unwritable(error.to_string()),
+        error @ node_core::PostError::Waits(_) => PostError::Unknown(error.to_string()),
     }
 }
 

@@ -173,6 +173,11 @@ pub enum PostError {
     /// The disk has no room for it.
     #[error("{}", no_room(.0))]
     NoRoom(String),
+    /// It was applied, and the disk has no room yet to keep that.
+    #[error(
+        "the disk of this node has no room to keep it ({0}); it is kept when there is some, unless the node ends before"
+    )]
+    Waits(String),
 }
 
 /// What people are told who want what the disk has no room for.
