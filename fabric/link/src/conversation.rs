@@ -31,6 +31,8 @@ pub(crate) struct Conversation {
     outgoing: BTreeMap<u64, Outgoing>,
     handles: BTreeMap<StreamId, u64>,
     next_handle: u64,
+    /// The stream of ours that the next packet begins with: each has its turn, however much the others have to say.
+    next_handle_to_write: u64,
     incoming: BTreeMap<u64, Incoming>,
     held: Held,
     outcomes: u64,
@@ -45,6 +47,7 @@ impl Conversation {
             outgoing: BTreeMap::new(),
             handles: BTreeMap::new(),
             next_handle: 0,
+            next_handle_to_write: 0,
             incoming: BTreeMap::new(),
             held: Held::default(),
             outcomes: 0,
@@ -195,10 +198,23 @@ impl Conversation {
         }
     }
 
-    /// Writes what is due of our own streams.
+    /// Writes what is due of our own streams, beginning behind the one that the packet before began with
+    /// (§7.12).
     pub(crate) fn write_outgoing(&mut self, out: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
-        for outgoing in self.outgoing.values_mut() {
-            outgoing.write(out, end.saturating_sub(out.len()), contents);
+        let begin = self.next_handle_to_write;
+        let mut first = None;
+        // Handles count up, so that these are all, each once.
+        for handles in [begin..self.next_handle, 0..begin] {
+            for (handle, outgoing) in self.outgoing.range_mut(handles) {
+                let before = contents.len();
+                outgoing.write(out, end.saturating_sub(out.len()), contents);
+                if contents.len() > before {
+                    first.get_or_insert(*handle);
+                }
+            }
+        }
+        if let Some(first) = first {
+            self.next_handle_to_write = first + 1;
         }
     }
 
@@ -453,6 +469,35 @@ mod tests {
         let theirs = Frame::Declaration { handle: 0, declaration: declaration(2) };
         assert!(conversation.apply(PEER, &theirs, &mut effects));
         conversation
+    }
+
+    /// Streams that fill a packet each take turns, whichever was declared first.
+    #[test]
+    fn streams_of_a_peer_take_turns() {
+        let mut conversation = Conversation::new();
+        for stream in 0..4 {
+            conversation.declare(declaration(stream));
+            for number in 1..41 {
+                let record = Record {
+                    stream: StreamId([stream; 16]),
+                    number,
+                    tag: Tag([1; 8]),
+                    payload: vec![7; 800].into(),
+                };
+                assert_eq!(conversation.send(record), Ok(()));
+            }
+        }
+        let mut records = [0; 4];
+        for _ in 0..40 {
+            let (mut out, mut contents) = (Vec::new(), Vec::new());
+            conversation.write_outgoing(&mut out, 1_100, &mut contents);
+            for content in contents {
+                if let Content::Records { handle, count, .. } = content {
+                    records[handle as usize] += count;
+                }
+            }
+        }
+        assert!(records.iter().all(|count| (8..=12).contains(count)), "{records:?}");
     }
 
     /// Frames of the right types with small numbers, so that many of them fit the state.

@@ -196,6 +196,7 @@ impl Link {
                 if told.acknowledged.contains(&Content::Challenge) {
                     self.path.challenge_came();
                 }
+                self.acknowledgements_came(&told.acknowledged);
             }
             // Of several in a packet the last one is answered.
             Frame::PathChallenge(_) => {}
@@ -215,6 +216,16 @@ impl Link {
         true
     }
 
+    fn acknowledgements_came(&mut self, acknowledged: &[Content]) {
+        let came = acknowledged.iter().filter_map(|content| match content {
+            Content::Acknowledgement { largest } => Some(*largest),
+            _ => None,
+        });
+        if let (Some(largest), Some(session)) = (came.max(), &mut self.current) {
+            session.received.told_upto(largest);
+        }
+    }
+
     /// The response goes where the challenge came from, whatever address is in use (RFC 9000, 8.2.2).
     fn answer_challenge(&mut self, data: [u8; 8], arrival: Arrival, call: &mut Call<'_>) {
         let mut frames = Vec::new();
@@ -222,10 +233,7 @@ impl Link {
         let Some(session) = &mut self.current else { return };
         debug_assert!(frames.len() + PACKET_OVERHEAD_BYTES <= 3 * arrival.bytes);
         let (_, bytes) = session.seal(&frames);
-        if self.path.address() == Some(arrival.from) {
-            self.path.on_sent(bytes.len());
-        }
-        call.effects.push(Effect::Datagram { to: arrival.from, bytes });
+        self.emit(arrival.from, bytes, call);
     }
 
     /// A hail with an id of this link (§4.2).

@@ -10,6 +10,21 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// The largest number that was received.
+    pub(crate) fn largest(&self) -> Option<u64> {
+        self.ranges.last().map(|(_, end)| *end)
+    }
+
+    /// The sender knows what was received up to this number: what is missing below counts as lost there, and comes again
+    /// under other numbers (RFC 9000, 13.2.4). So holes are not said for ever.
+    pub(crate) fn told_upto(&mut self, largest: u64) {
+        let known = self.ranges.partition_point(|(_, end)| *end < largest);
+        if let Some((start, _)) = self.ranges.get(known).copied().filter(|(start, _)| *start <= largest) {
+            self.ranges.drain(..known);
+            self.floor = self.floor.max(start);
+        }
+    }
+
     /// The number expected next: one above the largest (RFC 9000, A.3).
     pub(crate) fn expected(&self) -> u64 {
         self.ranges.last().map_or(0, |(_, end)| end + 1)
@@ -85,6 +100,24 @@ mod tests {
             let number = expected.saturating_add_signed(ahead);
             prop_assert_eq!(expand_packet_number(expected, number as u32), number);
         }
+    }
+
+    #[test]
+    fn holes_that_the_sender_knows_are_said_no_more() {
+        let mut received = Received::default();
+        for number in [0, 2, 3, 5, 7, 8] {
+            received.insert(number);
+        }
+        // 4 never came, so no acknowledgement can have said so.
+        received.told_upto(4);
+        assert_eq!(received.to_acknowledge(), [(7, 8), (5, 5), (2, 3), (0, 0)]);
+        received.told_upto(5);
+        assert_eq!(received.to_acknowledge(), [(7, 8), (5, 5)]);
+        assert!(!received.is_new(4) && received.is_new(6));
+        received.told_upto(3);
+        received.told_upto(8);
+        assert_eq!((received.to_acknowledge(), received.expected()), (vec![(7, 8)], 9));
+        assert!(!received.is_new(6) && received.is_new(9));
     }
 
     #[test]

@@ -58,12 +58,18 @@ pub(crate) enum Content {
     Ping,
     /// Asks whether a datagram of this size comes.
     SizeProbe,
+    /// Says what was received up to this number: once it came, that need not be said again.
+    Acknowledgement {
+        largest: u64,
+    },
 }
 
 #[derive(Debug)]
 struct Sent {
     at: Time,
     bytes: u64,
+    /// The path that it went on, of those of this packet number space.
+    path: u32,
     content: Vec<Content>,
 }
 
@@ -92,6 +98,9 @@ pub(crate) struct Recovery {
     largest_acknowledged: Option<u64>,
     /// One above the highest number that was sent.
     next_number: u64,
+    /// Counts changes of the path. What went on one before says nothing of this one (RFC 9000, 9.4; §7.11).
+    path: u32,
+    /// Bytes on their way on this path.
     in_flight: u64,
     size: DatagramSize,
     congestion: Congestion,
@@ -124,6 +133,7 @@ impl Recovery {
             lost: BTreeMap::new(),
             largest_acknowledged: None,
             next_number: 0,
+            path: 0,
             in_flight: 0,
             size: DatagramSize::new(DATAGRAM_BYTES_MAX),
             congestion: Congestion::new(),
@@ -148,8 +158,11 @@ impl Recovery {
         std::mem::take(&mut self.sent).into_values().flat_map(|sent| sent.content).collect()
     }
 
-    /// A new path: nothing is known of it (RFC 9000, 9.4).
+    /// A new path: nothing is known of it, and nothing is on its way there (RFC 9000, 9.4).
     pub(crate) fn path_changed(&mut self) {
+        self.path = self.path.wrapping_add(1);
+        self.in_flight = 0;
+        self.pacing = Pacing::default();
         self.round_trip = RoundTrip::default();
         self.reordering = Reordering::default();
         self.congestion = Congestion::new();
@@ -193,10 +206,17 @@ impl Recovery {
         !self.sent.is_empty()
     }
 
+    /// Whether something is on its way on this path.
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.in_flight > 0
+    }
+
     /// Whether an acknowledgement of these ranges tells of more than that challenges came.
     pub(crate) fn acknowledges_content(&self, ranges: &[(u64, u64)]) -> bool {
         let mut sent = ranges.iter().flat_map(|(start, end)| self.sent.range(*start..=*end));
-        sent.any(|(_, sent)| sent.content.iter().any(|content| *content != Content::Challenge))
+        let is_of_path =
+            |content: &Content| matches!(content, Content::Challenge | Content::Acknowledgement { .. });
+        sent.any(|(_, sent)| !sent.content.iter().all(is_of_path))
     }
 
     pub(crate) fn probes(&self) -> u32 {
@@ -215,7 +235,7 @@ impl Recovery {
         self.next_number = number + 1;
         self.congestion.on_sent(self.in_flight);
         self.pacing.on_sent(bytes);
-        self.sent.insert(number, Sent { at: now, bytes, content });
+        self.sent.insert(number, Sent { at: now, bytes, path: self.path, content });
     }
 
     /// An acknowledgement of these ranges; the sender of it held it back for `delay`.
@@ -230,8 +250,12 @@ impl Recovery {
             while let Some((number, _)) = self.sent.range(*start..=*end).next() {
                 let number = *number;
                 let Some(sent) = self.sent.remove(&number) else { break };
-                self.in_flight -= sent.bytes;
                 is_news = true;
+                told.acknowledged.extend(sent.content);
+                if sent.path != self.path {
+                    continue;
+                }
+                self.in_flight -= sent.bytes;
                 self.size.on_acknowledged(sent.bytes as usize);
                 if self.largest_acknowledged.is_some_and(|before| number < before) {
                     late = late.max(Some((now - sent.at).minus(expected)));
@@ -243,7 +267,6 @@ impl Recovery {
                     self.round_trip.measure(now - sent.at, delay);
                     self.congestion.on_round_trip(now - sent.at, number, self.next_number);
                 }
-                told.acknowledged.extend(sent.content);
             }
         }
         if let (Some(by), false) = (late, slept) {
@@ -303,6 +326,10 @@ impl Recovery {
         let mut content = Vec::new();
         for number in numbers {
             let Some(sent) = self.sent.remove(number) else { continue };
+            if sent.path != self.path {
+                content.extend(sent.content);
+                continue;
+            }
             self.in_flight -= sent.bytes;
             if sent.content == [Content::SizeProbe] {
                 // It may have been too large: no sign of congestion (RFC 8899, 3).
@@ -361,9 +388,11 @@ impl Recovery {
         let oldest = self.sent.values().next().map(|sent| sent.content.clone()).unwrap_or_default();
         if self.probes > PROBES_KEEPING_FLIGHT {
             // Nothing of this flight comes back any more: it is not counted twice against the window.
-            let numbers: Vec<u64> = self.sent.keys().rev().skip(1).copied().collect();
+            let flight = self.sent.iter().rev().skip(1);
+            let is_of_path = flight.clone().any(|(_, sent)| sent.path == self.path);
+            let numbers: Vec<u64> = flight.map(|(number, _)| *number).collect();
             let mut lost = self.lose(now, &numbers);
-            if !numbers.is_empty() {
+            if is_of_path {
                 self.congestion.collapse();
             }
             lost.extend(oldest);
@@ -457,6 +486,27 @@ mod tests {
         assert_eq!(recovery.congestion.window(), 2 * DATAGRAM_BYTES_MAX as u64);
         recovery.on_acknowledged(Time(10_000_000), &[(0, 9)], Span(0));
         assert!(recovery.congestion.window() >= before);
+    }
+
+    #[test]
+    fn what_went_on_the_path_before_says_nothing_of_this_one() {
+        let mut recovery = Recovery::new();
+        for number in 0..20 {
+            recovery.on_sent(Time(0), number, DATAGRAM_BYTES_MAX, vec![Content::Hailed { number }]);
+        }
+        recovery.path_changed();
+        let (fresh, unknown) = (recovery.congestion.window(), recovery.probe_interval());
+        assert!(recovery.has_room(Time(1_000)), "nothing is on its way there");
+        ping(&mut recovery, 1_000, 20);
+        let told = recovery.on_acknowledged(Time(5_000), &[(4, 9)], Span(0));
+        assert_eq!((told.acknowledged, told.lost), (of(4..10), of(0..4)));
+        assert_eq!((recovery.in_flight, recovery.probe_interval()), (100, unknown));
+        assert_eq!(recovery.congestion.window(), fresh);
+        // Those of this path do.
+        let told = recovery.on_acknowledged(Time(21_000), &[(20, 20)], Span(0));
+        assert_eq!((told.acknowledged, told.lost), (of([20]), of(10..18)));
+        assert_eq!((recovery.in_flight, recovery.congestion.window()), (0, fresh));
+        assert_eq!(recovery.round_trip.smoothed(), Some(Span::milliseconds(20)));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::time::Time;
 /// Bytes of frames below which no packet is made for an unproven address: it waits until more may go.
 const FRAMES_BYTES_MIN: usize = 24;
 
+/// Bytes of a path challenge.
+const CHALLENGE_FRAME_BYTES: usize = 9;
+
 impl Link {
     /// Sends all that is due and may go.
     pub(crate) fn transmit(&mut self, call: &mut Call<'_>) {
@@ -55,66 +58,87 @@ impl Link {
         if end < FRAMES_BYTES_MIN {
             return self.ask_for_proof(to, call);
         }
-        let mut frames = Vec::with_capacity(full);
+        let (mut frames, mut contents) = (Vec::with_capacity(full), Vec::new());
+        // Whatever is on its way: until it is answered hardly anything may go (§7.11).
+        self.write_challenge(call.now, &mut frames, end, &mut contents);
         let acknowledges = self.write_acknowledgement(call, &mut frames, end);
-        let (mut contents, mut says) = (Vec::new(), false);
+        let mut says = false;
         if forced || self.conversation.recovery.has_room(call.now) {
-            self.write_frames(call.now, forced, &mut frames, end, &mut contents);
+            self.write_frames(forced, &mut frames, end, &mut contents);
             says = self.is_proven() && self.conversation.write_transients(&mut frames, end);
         }
         if contents.is_empty() && !says && !(acknowledges && self.acknowledging.now) {
             return false;
         }
-        if acknowledges {
-            let largest_at = self.acknowledging.largest_at;
-            self.acknowledging = Acknowledging { largest_at, ..Acknowledging::default() };
-        }
-        let which = self.speaking();
-        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return false };
-        let (number, bytes) = session.seal(&frames);
-        self.remember_cause(&bytes);
-        self.path.on_sent(bytes.len());
         if !contents.is_empty() {
             self.probes_due = self.probes_due.saturating_sub(1);
             self.ping_due = false;
-            self.conversation.recovery.on_sent(call.now, number, bytes.len(), contents);
         }
-        call.effects.push(Effect::Datagram { to, bytes });
-        true
+        if acknowledges {
+            self.name_acknowledgement(&mut contents);
+            let largest_at = self.acknowledging.largest_at;
+            self.acknowledging = Acknowledging { largest_at, ..Acknowledging::default() };
+        }
+        self.send_frames(to, &frames, contents, call)
     }
 
     /// Sends a padded datagram, larger than those before, if it is time to try one.
     fn try_a_size(&mut self, call: &mut Call<'_>) {
         let Some(to) = self.path.address() else { return };
         let Some(size) = self.conversation.recovery.take_size_probe(call.now) else { return };
-        let which = self.speaking();
-        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
         let mut frames = Vec::with_capacity(size);
         Frame::Ping.encode(&mut frames);
         // Zeros are padding.
         frames.resize(size - PACKET_OVERHEAD_BYTES, 0);
-        let (number, bytes) = session.seal(&frames);
-        self.path.on_sent(bytes.len());
-        self.conversation.recovery.on_sent(call.now, number, bytes.len(), vec![Content::SizeProbe]);
-        call.effects.push(Effect::Datagram { to, bytes });
+        self.send_frames(to, &frames, vec![Content::SizeProbe], call);
     }
 
     /// No more may go to this address before it proved itself: the question alone does, one at a time, so that the
     /// link does not fall silent.
     fn ask_for_proof(&mut self, to: SocketAddr, call: &mut Call<'_>) -> bool {
-        let which = self.speaking();
-        if self.conversation.recovery.is_waiting() {
+        if self.conversation.recovery.is_in_flight() {
             return false;
         }
-        let Some(data) = self.path.take_challenge(call.now) else { return false };
+        let (mut frames, mut contents) = (Vec::new(), Vec::new());
+        self.write_challenge(call.now, &mut frames, CHALLENGE_FRAME_BYTES, &mut contents);
+        !contents.is_empty() && self.send_frames(to, &frames, contents, call)
+    }
+
+    /// Seals frames as a packet and sends it; `contents` is what somebody waits for of them.
+    fn send_frames(
+        &mut self,
+        to: SocketAddr,
+        frames: &[u8],
+        contents: Vec<Content>,
+        call: &mut Call<'_>,
+    ) -> bool {
+        let which = self.speaking();
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return false };
-        let mut frames = Vec::new();
-        Frame::PathChallenge(data).encode(&mut frames);
-        let (number, bytes) = session.seal(&frames);
-        self.path.on_sent(bytes.len());
-        self.conversation.recovery.on_sent(call.now, number, bytes.len(), vec![Content::Challenge]);
-        call.effects.push(Effect::Datagram { to, bytes });
+        let (number, bytes) = session.seal(frames);
+        if !contents.is_empty() {
+            self.conversation.recovery.on_sent(call.now, number, bytes.len(), contents);
+        }
+        self.emit(to, bytes, call);
         true
+    }
+
+    /// Sends a packet or hail of the session that speaks. Each counts against what may go to its address, and a hint that
+    /// echoes it is believed.
+    pub(crate) fn emit(&mut self, to: SocketAddr, bytes: Vec<u8>, call: &mut Call<'_>) {
+        self.remember_cause(&bytes);
+        if self.path.address() == Some(to) {
+            self.path.on_sent(bytes.len());
+        }
+        call.effects.push(Effect::Datagram { to, bytes });
+    }
+
+    fn write_challenge(&mut self, now: Time, frames: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
+        if frames.len() + CHALLENGE_FRAME_BYTES <= end
+            && let Some(data) = self.path.take_challenge(now)
+        {
+            Frame::PathChallenge(data).encode(frames);
+            contents.push(Content::Challenge);
+        }
     }
 
     fn write_acknowledgement(&self, call: &Call<'_>, frames: &mut Vec<u8>, end: usize) -> bool {
@@ -123,27 +147,22 @@ impl Link {
         }
         let Some(session) = self.speaker() else { return false };
         let delay = (call.now - self.acknowledging.largest_at).0;
-        Frame::Ack { ranges: session.received.to_acknowledge(), delay }.encode(frames);
-        if frames.len() > end {
-            frames.clear();
-        }
-        !frames.is_empty()
+        Frame::Ack { ranges: session.received.to_acknowledge(), delay }.append(frames, end)
     }
 
-    fn write_frames(
-        &mut self,
-        now: Time,
-        forced: bool,
-        frames: &mut Vec<u8>,
-        end: usize,
-        contents: &mut Vec<Content>,
-    ) {
-        if let Some(data) = self.path.take_challenge(now) {
-            Frame::PathChallenge(data).encode(frames);
-            contents.push(Content::Challenge);
+    /// An acknowledgement in a packet that is waited for: once that came, it need not be said again.
+    fn name_acknowledgement(&self, contents: &mut Vec<Content>) {
+        let largest = self.speaker().and_then(|session| session.received.largest());
+        if let Some(largest) = largest.filter(|_| !contents.is_empty()) {
+            contents.push(Content::Acknowledgement { largest });
         }
-        if let Some(number) = self.hail_to_acknowledge.take() {
-            Frame::Hailed(number).encode(frames);
+    }
+
+    fn write_frames(&mut self, forced: bool, frames: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
+        if let Some(number) =
+            self.hail_to_acknowledge.filter(|number| Frame::Hailed(*number).append(frames, end))
+        {
+            self.hail_to_acknowledge = None;
             contents.push(Content::Hailed { number });
         }
         let proven = self.is_proven();
@@ -190,8 +209,8 @@ impl Link {
         }
         let end = room - HAIL_OVERHEAD_BYTES;
         let (mut frames, mut contents) = (Vec::new(), Vec::new());
-        if let Some(number) = self.hail_to_acknowledge.filter(|_| end > 9) {
-            Frame::Hailed(number).encode(&mut frames);
+        if let Some(number) = self.hail_to_acknowledge {
+            Frame::Hailed(number).append(&mut frames, end);
         }
         self.conversation.write_answers(false, &mut frames, end, &mut contents);
         self.conversation.write_outgoing(&mut frames, end, &mut contents);
@@ -201,13 +220,11 @@ impl Link {
         let which = self.speaking();
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
         let (number, bytes) = session.seal_hail(&frames);
-        self.remember_cause(&bytes);
-        self.path.on_sent(bytes.len());
         self.told_to = Some(to);
         let is_idle = contents.is_empty() && !self.has_work();
         let waits = !is_idle || !self.was_met;
         self.hail_in_flight = waits.then_some(HailInFlight { number, contents, retry, is_idle });
-        call.effects.push(Effect::Datagram { to, bytes });
+        self.emit(to, bytes, call);
     }
 
     pub(crate) fn on_hail_timeout(&mut self, call: &mut Call<'_>) {
@@ -258,9 +275,7 @@ impl Link {
         let mut frames = Vec::new();
         Frame::Ping.encode(&mut frames);
         let (_, bytes) = session.seal_hail(&frames);
-        self.remember_cause(&bytes);
-        self.path.on_sent(bytes.len());
-        call.effects.push(Effect::Datagram { to, bytes });
+        self.emit(to, bytes, call);
     }
 
     /// What lost packets carried is due again.
@@ -285,5 +300,32 @@ impl Link {
             self.causes.pop_front();
         }
         self.causes.push_back(cause_of(datagram));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sealing::NodeId;
+
+    /// Whatever is due: an address that proved nothing gets no more than it may (§6.1).
+    #[test]
+    fn frames_keep_to_their_room() {
+        for end in 0..64 {
+            let mut link = Link::new(NodeId::from_bytes([1; 32]));
+            link.path.moved_to(SocketAddr::from(([10, 0, 0, 1], 1)), [7; 8]);
+            link.hail_to_acknowledge = Some(1 << 20);
+            link.ping_due = true;
+            let (mut frames, mut contents) = (Vec::new(), Vec::new());
+            link.write_challenge(Time(0), &mut frames, end, &mut contents);
+            link.write_frames(true, &mut frames, end, &mut contents);
+            assert!(frames.len() <= end, "{} of {end}", frames.len());
+            // What found no room is still due.
+            assert_eq!(
+                contents.contains(&Content::Hailed { number: 1 << 20 }),
+                link.hail_to_acknowledge.is_none()
+            );
+            assert_eq!(contents.contains(&Content::Challenge), link.path.take_challenge(Time(0)).is_none());
+        }
     }
 }
