@@ -40,6 +40,8 @@ pub struct Config {
     pub run: Run,
     /// Fresh entropy.
     pub entropy: [u8; 32],
+    /// Bytes of a record that this node sends or takes.
+    pub record_bytes_max: usize,
     /// Where datagrams come and go, from [`crate::bind`].
     pub socket: UdpSocket,
     /// The node's folder, in which the memo file is; it is there.
@@ -89,6 +91,7 @@ impl Driver {
             card: config.card,
             run: config.run,
             entropy: config.entropy,
+            record_bytes_max: config.record_bytes_max,
         });
         let outside = Outside { memo, socket, events };
         let turns = Turns { endpoint, outside, line, timer, orders: VecDeque::new() };

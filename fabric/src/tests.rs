@@ -55,6 +55,7 @@ impl Node {
             card: self.identity.card(1),
             run,
             entropy: [random; 32],
+            record_bytes_max: link::RECORD_BYTES_MAX,
             socket: bind(address).unwrap(),
             folder: self.folder.path().to_owned(),
         };

@@ -30,9 +30,13 @@ const TIMER_WAIT_MILLISECONDS_MAX: i64 = 60_000;
 /// Posts and control requests that wait for the owner: one batch. A post into a full mailbox is told to come again.
 const REQUESTS_MAX: usize = node_core::BATCH_INPUTS_MAX;
 
-/// What the link heard and the owner has not taken: one stream's window, since each may be a record of 256 KiB. The
-/// link's thread waits while it is full, and its peers wait for it in turn.
+/// What the link heard and the owner has not taken: one stream's window. The link's thread waits while it is full, and
+/// its peers wait for it in turn.
 const LINK_EVENTS_MAX: usize = link::WINDOW_RECORDS;
+
+/// Bytes of what the link heard and the owner has not taken, if each is one of the largest records.
+const LINK_EVENTS_BYTES_MAX: usize = 64 << 20;
+const _: () = assert!(LINK_EVENTS_MAX * node_core::RECORD_BYTES_MAX <= LINK_EVENTS_BYTES_MAX);
 
 /// A request with who waits for its answer.
 #[derive(Debug)]

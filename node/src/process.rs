@@ -216,6 +216,7 @@ impl Node {
                 card: identity.card(CARD_SEQUENCE),
                 run,
                 entropy: entropy()?,
+                record_bytes_max: node_core::RECORD_BYTES_MAX,
                 socket,
                 folder: path,
             },

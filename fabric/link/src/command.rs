@@ -46,7 +46,7 @@ pub struct Record {
     pub number: u64,
     /// The tag of the run that made it.
     pub tag: Tag,
-    /// Its bytes: at most [`crate::limits::RECORD_BYTES_MAX`].
+    /// Its bytes: at most [`Config::record_bytes_max`].
     pub payload: Arc<[u8]>,
 }
 
@@ -87,6 +87,9 @@ pub struct Config {
     pub run: Run,
     /// Fresh entropy; everything random in the endpoint is drawn from it.
     pub entropy: [u8; 32],
+    /// Bytes of a record that this node sends or takes: at most [`crate::limits::RECORD_BYTES_MAX`]. What the owner holds
+    /// of records that it was handed is bounded by it.
+    pub record_bytes_max: usize,
 }
 
 /// Why a record was not taken.
@@ -103,10 +106,12 @@ pub enum NotTaken {
         bytes: usize,
     },
     /// The record is larger than any record may be.
-    #[error("the record has {bytes} bytes, at most {} are carried", crate::limits::RECORD_BYTES_MAX)]
+    #[error("the record has {bytes} bytes, at most {most} are carried")]
     TooLarge {
         /// Its bytes.
         bytes: usize,
+        /// The most that there may be.
+        most: usize,
     },
     /// The peer was never added, or was removed.
     #[error("there is no such peer: add it first")]

@@ -28,6 +28,7 @@ pub(crate) struct Bound {
 pub(crate) struct Conversation {
     pub(crate) bound: Option<Bound>,
     pub(crate) recovery: Recovery,
+    record_bytes_max: usize,
     outgoing: BTreeMap<u64, Outgoing>,
     handles: BTreeMap<StreamId, u64>,
     next_handle: u64,
@@ -40,10 +41,11 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new() -> Conversation {
+    pub(crate) fn new(record_bytes_max: usize) -> Conversation {
         Conversation {
             bound: None,
             recovery: Recovery::new(),
+            record_bytes_max,
             outgoing: BTreeMap::new(),
             handles: BTreeMap::new(),
             next_handle: 0,
@@ -109,7 +111,9 @@ impl Conversation {
     }
 
     pub(crate) fn send(&mut self, record: Record) -> Result<(), NotTaken> {
-        self.outgoing_of(record.stream).ok_or(NotTaken::NotDeclared)?.push(record)
+        let (bytes, most) = (record.payload.len(), self.record_bytes_max);
+        let outgoing = self.outgoing_of(record.stream).ok_or(NotTaken::NotDeclared)?;
+        if bytes > most { Err(NotTaken::TooLarge { bytes, most }) } else { outgoing.push(record) }
     }
 
     fn outgoing_of(&mut self, stream: StreamId) -> Option<&mut Outgoing> {
@@ -257,6 +261,9 @@ impl Conversation {
             }
             Frame::Waiting { handle, turn, number, .. } | Frame::Ready { handle, turn, number } => {
                 self.outgoing.get(handle).map_or(Ok(()), |outgoing| outgoing.check_turn(*turn, *number))
+            }
+            Frame::Piece { total, .. } if *total > self.record_bytes_max as u64 => {
+                Err(PeerMisbehaved::RecordTooLarge)
             }
             // What is of records is kept or not when it is applied; the rest is the link's.
             Frame::Records { .. } | Frame::Piece { .. } | Frame::Settled { .. } | Frame::Forked { .. } => {
@@ -456,7 +463,7 @@ mod tests {
 
     /// A conversation that has sent three records, as a peer with proven keys finds it.
     fn begun() -> Conversation {
-        let mut conversation = Conversation::new();
+        let mut conversation = Conversation::new(RECORD_BYTES_MAX);
         conversation.declare(declaration(1));
         for number in 1..4 {
             let payload = vec![7; 100].into();
@@ -474,7 +481,7 @@ mod tests {
     /// Streams that fill a packet each take turns, whichever was declared first.
     #[test]
     fn streams_of_a_peer_take_turns() {
-        let mut conversation = Conversation::new();
+        let mut conversation = Conversation::new(RECORD_BYTES_MAX);
         for stream in 0..4 {
             conversation.declare(declaration(stream));
             for number in 1..41 {
@@ -498,6 +505,26 @@ mod tests {
             }
         }
         assert!(records.iter().all(|count| (8..=12).contains(count)), "{records:?}");
+    }
+
+    #[test]
+    fn no_record_is_larger_than_this_node_takes() {
+        let mut conversation = Conversation::new(1_000);
+        conversation.declare(declaration(1));
+        let record = |bytes: usize| Record {
+            stream: StreamId([1; 16]),
+            number: 1,
+            tag: Tag([1; 8]),
+            payload: vec![7; bytes].into(),
+        };
+        assert_eq!(conversation.send(record(1_001)), Err(NotTaken::TooLarge { bytes: 1_001, most: 1_000 }));
+        assert_eq!(conversation.send(record(1_000)), Ok(()));
+        let piece = |total: u64| {
+            let (handle, number, tag) = (0, 1, Tag([1; 8]));
+            conversation.check(&Frame::Piece { handle, number, tag, total, offset: 0, bytes: &[1] })
+        };
+        assert_eq!(piece(1_000), Ok(()));
+        assert_eq!(piece(1_001), Err(PeerMisbehaved::RecordTooLarge));
     }
 
     /// Frames of the right types with small numbers, so that many of them fit the state.

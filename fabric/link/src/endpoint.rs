@@ -87,8 +87,9 @@ impl Endpoint {
         let mut entropy = [0; 32];
         self.rng.fill_bytes(&mut entropy);
         let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
-        let datagram_bytes_max = self.datagram_bytes_max;
-        *self = Endpoint { datagram_bytes_max, ..Endpoint::new(Config { identity, card, run, entropy }) };
+        let (datagram_bytes_max, record_bytes_max) = (self.datagram_bytes_max, self.config.record_bytes_max);
+        let config = Config { identity, card, run, entropy, record_bytes_max };
+        *self = Endpoint { datagram_bytes_max, ..Endpoint::new(config) };
     }
 
     /// Runs `act` on the link of a peer, and brings timers and routes up to date.
@@ -156,7 +157,7 @@ impl Endpoint {
             remember(&mut self.known_addresses, *address);
         }
         if !self.links.contains_key(&node) {
-            let mut link = Link::new(node);
+            let mut link = Link::new(node, self.config.record_bytes_max);
             link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
             if let Some(place) = peer.memo.as_ref().filter(|_| !self.removed.contains(&node)) {
                 link.restore(place, &self.config);

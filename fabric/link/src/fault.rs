@@ -39,8 +39,8 @@ pub enum PeerMisbehaved {
     /// More streams than a peer may declare.
     #[error("more streams are declared than a peer may have")]
     TooManyStreams,
-    /// A record or piece that is longer than any may be, or a piece outside its record.
-    #[error("a record is longer than any may be, or a piece is outside its record")]
+    /// A record or piece that is longer than this node takes, or a piece outside its record.
+    #[error("a record is longer than this node takes, or a piece is outside its record")]
     RecordTooLarge,
     /// A record that a hail or hello may not carry there, or frames that only a packet may carry.
     #[error("a frame that may not be here")]

@@ -22,7 +22,8 @@ pub const SIZE_LOSSES_MAX: u32 = 6;
 /// Datagrams on their way below which no size is tried: who sends little gains nothing by it.
 pub const SIZE_PROBE_FLIGHT: u64 = 5;
 
-/// Bytes of a record. Larger ones are the business of an app: the receiver holds a record whole before it hands it over.
+/// Bytes of a record, of which a node may take less ([`crate::Config::record_bytes_max`]). Larger ones are the business of
+/// an app: the receiver holds a record whole before it hands it over.
 pub const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes of a record that goes whole in one frame; larger ones go in pieces. With its declaration it fits a hail.

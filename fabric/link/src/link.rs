@@ -125,7 +125,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(node: NodeId) -> Link {
+    pub(crate) fn new(node: NodeId, record_bytes_max: usize) -> Link {
         Link {
             node,
             card_hash: None,
@@ -139,7 +139,7 @@ impl Link {
             hello_wanted: false,
             answer: None,
             fetch: None,
-            conversation: Conversation::new(),
+            conversation: Conversation::new(record_bytes_max),
             acknowledging: Acknowledging::default(),
             hail_in_flight: None,
             hail_wanted: false,

@@ -13,8 +13,7 @@ use crate::command::{Declaration, NotTaken, Record};
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
 use crate::limits::{
-    PIECE_BYTES_MIN, RECORD_BYTES_MAX, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES,
-    WIRE_RECORDS,
+    PIECE_BYTES_MIN, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES, WIRE_RECORDS,
 };
 use crate::ranges::Ranges;
 use crate::recovery::Content;
@@ -155,9 +154,6 @@ impl Outgoing {
         let expected = self.highest() + 1;
         if record.number != expected {
             return Err(NotTaken::OutOfOrder { number: record.number, expected });
-        }
-        if record.payload.len() > RECORD_BYTES_MAX {
-            return Err(NotTaken::TooLarge { bytes: record.payload.len() });
         }
         let records = (expected - 1 - self.flight.outcome) as usize;
         let bytes = self.unanswered_bytes;

@@ -306,13 +306,14 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::RECORD_BYTES_MAX;
     use sealing::NodeId;
 
     /// Whatever is due: an address that proved nothing gets no more than it may (§6.1).
     #[test]
     fn frames_keep_to_their_room() {
         for end in 0..64 {
-            let mut link = Link::new(NodeId::from_bytes([1; 32]));
+            let mut link = Link::new(NodeId::from_bytes([1; 32]), RECORD_BYTES_MAX);
             link.path.moved_to(SocketAddr::from(([10, 0, 0, 1], 1)), [7; 8]);
             link.hail_to_acknowledge = Some(1 << 20);
             link.ping_due = true;

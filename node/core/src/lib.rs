@@ -26,7 +26,7 @@ pub use crate::core::{Core, PEERS_MAX};
 pub use batch::{BATCH_BYTES_MAX, BATCH_INPUTS_MAX};
 pub use image::Image;
 pub use interface::{Control, ControlError, Effect, Input, Out, Post, PostError, Reply, ReplyId};
-pub use outbox::{OUTBOX_BYTES_MAX, OUTBOX_RECORDS_MAX};
+pub use outbox::{OUTBOX_BYTES_MAX, OUTBOX_RECORDS_MAX, RECORD_BYTES_MAX};
 pub use posts::POSTS_PER_APP_MAX;
 pub use recovery::{Recovery, Source, Start, StartError};
 pub use release::Released;

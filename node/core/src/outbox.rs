@@ -376,6 +376,12 @@ fn cost(unsettled: &Unsettled) -> usize {
     unsettled.arguments.len() + unsettled.output.len() + RECORD_OVERHEAD_BYTES
 }
 
+/// Bytes of a record that a node sends or takes: a send's arguments with the output's name before them. The link carries
+/// larger ones; here what waits for the owner is bounded by it.
+pub const RECORD_BYTES_MAX: usize = 256 << 10;
+const _: () = assert!(1 + u8::MAX as usize + engine::SEND_BYTES_MAX <= RECORD_BYTES_MAX);
+const _: () = assert!(RECORD_BYTES_MAX <= link::RECORD_BYTES_MAX);
+
 /// What a record carries: the length of the output's name in one byte, the name, the arguments.
 pub fn payload(output: &str, arguments: &[u8]) -> Arc<[u8]> {
     let name = output.as_bytes();

@@ -10,8 +10,8 @@ pub const BYTES_MAX: u64 = 1 << 28;
 /// Bytes of the changed rows, sends and answer of one event, all together: what fits a frame of the log (24 MiB) with
 /// the 4 MiB that a batch may hold before it.
 pub const EVENT_BYTES_MAX: usize = 16 << 20;
-/// Bytes of one send's arguments: what fits a record of the link (256 KiB) with its names around it.
-pub(crate) const SEND_BYTES_MAX: usize = 240 << 10;
+/// Bytes of one send's arguments: with the output's name before them they fit a record that a node takes (256 KiB).
+pub const SEND_BYTES_MAX: usize = 240 << 10;
 /// Bytes of what a transient send carries: with names it fits one packet of a link.
 pub(crate) const TRANSIENT_BYTES_MAX: usize = 700;
 /// Bytes of what a handler answers a send: with its record's outcome it fits one packet of a link.

@@ -30,7 +30,7 @@ mod undo;
 
 pub use allowance::Allowance;
 pub use app::{App, Due, Rows, Snapshot};
-pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX};
+pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX, SEND_BYTES_MAX};
 pub use deltas::{BorrowedDelta, Delta, Deltas, Iter};
 pub use event::{
     Applied, Context, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,

@@ -29,7 +29,7 @@ const _: () = assert!(VIEW_BYTES_MAX <= ANSWERS_BYTES_MAX && ANSWERS_BYTES_MAX <
 /// connections' and streams' together have at most 14 MiB.
 pub(super) const UNCOUNTED_BYTES_MAX: usize = 16 * 1024;
 
-/// An input's body. A line of the messenger has at most 4000 characters; a record on the wire 256 KiB.
+/// An input's body. A line of the messenger has at most 4000 characters; a send's arguments 240 KiB.
 pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// A control request's body: a ticket with eight addresses has about 500 bytes.

@@ -106,7 +106,8 @@ fn endpoint(seed: u8) -> (Endpoint, sealing::Card) {
     let identity = Arc::new(Identity::from_seed(&[seed; 64]));
     let card = identity.card(1);
     let run = Run { counter: 1, random: [seed; 16] };
-    (Endpoint::new(Config { identity, card: card.clone(), run, entropy: [seed; 32] }), card)
+    let (entropy, record_bytes_max) = ([seed; 32], link::RECORD_BYTES_MAX);
+    (Endpoint::new(Config { identity, card: card.clone(), run, entropy, record_bytes_max }), card)
 }
 
 impl Flow {

@@ -135,7 +135,8 @@ impl Node {
         let run = Run { counter: self.runs, random };
         self.tag = run.tag();
         self.store = self.disk.clone();
-        let config = Config { identity: self.identity.clone(), card: self.card.clone(), run, entropy };
+        let (identity, card) = (self.identity.clone(), self.card.clone());
+        let config = Config { identity, card, run, entropy, record_bytes_max: link::RECORD_BYTES_MAX };
         let mut endpoint = Endpoint::new(config);
         endpoint.set_datagram_bytes_max(self.datagram_bytes_max);
         for peer in &self.peers {

@@ -282,7 +282,8 @@ impl World {
         let core = recovery.start(start).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let card = identity.card(1);
         let run = core.run();
-        let endpoint = Endpoint::new(Config { identity, card, run, entropy: self.chance.bytes() });
+        let (entropy, record_bytes_max) = (self.chance.bytes(), node_core::RECORD_BYTES_MAX);
+        let endpoint = Endpoint::new(Config { identity, card, run, entropy, record_bytes_max });
         let checkpoints = log.checkpoints();
         Running { core, log, checkpoints, endpoint, appended: None, wake: None, published: None, address }
     }
