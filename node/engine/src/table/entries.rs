@@ -96,19 +96,22 @@ impl Words {
 /// How many of some entries come before a key, or with `above` also those that begin with it. Searches by the first two
 /// words without a branch: which way they go cannot be foretold.
 #[inline]
-pub(super) fn search(words: &[i64], stride: usize, key: &[i64], above: bool) -> usize {
+pub(super) fn search<W: Copy + Into<i64>>(words: &[W], stride: usize, key: &[i64], above: bool) -> usize {
     match *key {
         [] if above => words.len() / stride,
         [] => 0,
-        [first] if above => partition(words, stride, |entry| entry[0] <= first),
-        [first] => partition(words, stride, |entry| entry[0] < first),
+        [first] if above => partition(words, stride, |entry| entry[0].into() <= first),
+        [first] => partition(words, stride, |entry| entry[0].into() < first),
         [first, second] if stride > 1 => partition(words, stride, |entry| {
-            let is_before = if above { entry[1] <= second } else { entry[1] < second };
-            (entry[0] < first) | ((entry[0] == first) & is_before)
+            let (one, other) = (entry[0].into(), entry[1].into());
+            let is_before = if above { other <= second } else { other < second };
+            (one < first) | ((one == first) & is_before)
         }),
         _ => partition(words, stride, |entry| {
             let wanted = if above { Ordering::Greater } else { Ordering::Equal };
-            let differs = |(entry, key): (&i64, &i64)| Some(entry.cmp(key)).filter(|order| order.is_ne());
+            let differs = |(entry, key): (&W, &i64)| {
+                Some(Into::<i64>::into(*entry).cmp(key)).filter(|order| order.is_ne())
+            };
             entry.iter().zip(key).find_map(differs).unwrap_or(Ordering::Equal) < wanted
         }),
     }
@@ -116,7 +119,7 @@ pub(super) fn search(words: &[i64], stride: usize, key: &[i64], above: bool) -> 
 
 /// How many entries of so many words come before all others.
 #[inline]
-fn partition(words: &[i64], stride: usize, is_before: impl Fn(&[i64]) -> bool) -> usize {
+fn partition<W>(words: &[W], stride: usize, is_before: impl Fn(&[W]) -> bool) -> usize {
     let (mut base, mut count) = (0, words.len() / stride);
     if count == 0 {
         return 0;

@@ -2,7 +2,7 @@
 //!
 //! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `columns` what a field has in
 //! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is: `shape` says what its entries are made
-//! of, `tree` and `entries` are its B+tree, `runs` what an index of numbers close together is. `change` gives a list
+//! of, `tree` and `entries` are its B+tree, `runs` what an index of numbers close together is, in `piece`s. `change` gives a list
 //! another shape, `totals` folds groups of rows.
 //!
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
@@ -15,6 +15,7 @@ mod entries;
 #[cfg(test)]
 mod measure;
 mod pages;
+mod piece;
 mod runs;
 mod runs_walk;
 mod shape;

@@ -8,7 +8,8 @@
 //!
 //! Copies share areas and pages; a change copies the page and the area where a copy still holds them.
 
-use super::entries::{FewWords, Words, search};
+use super::entries::{FewWords, Words};
+use super::piece::{Piece, ROOM, Run};
 use super::runs_walk::{Far, RunsWalk};
 use super::tree::{Limit, Tree};
 use std::sync::Arc;
@@ -18,12 +19,10 @@ pub(super) const PAGE_VALUES: usize = 32;
 /// Pages of an area: a change copies as many pointers where a copy holds it.
 const AREA_PAGES: usize = 64;
 const AREA_VALUES: usize = PAGE_VALUES * AREA_PAGES;
-/// Entries of a page; of more it makes a tree. Of three words a page takes 16 KB then.
+/// Entries of a page; of more it makes a tree. Of three words a page takes 8 or 16 KB then.
 const PAGE_ENTRIES_MAX: usize = 1024;
 /// A tree of so few becomes a page again.
 const PAGE_ENTRIES_FEW: usize = PAGE_ENTRIES_MAX / 4;
-/// Room that is made at a time for entries to come.
-const ROOM: usize = 4;
 /// Entries for each value that areas have room for: with fewer of them more pages are copied than a tree has leaves, and
 /// with far fewer a tree takes less memory, too. What is made runs has more, and what becomes a tree has less.
 const ENTRIES_A_VALUE: usize = 2;
@@ -59,7 +58,7 @@ struct Area {
 #[derive(Debug, Clone)]
 enum Page {
     /// The entries of one value behind those of another, then room.
-    Words(Arc<[i64]>),
+    Words(Piece),
     /// Whole entries.
     Tree(Tree<Words>),
 }
@@ -67,7 +66,7 @@ enum Page {
 /// The entries of one value, or of a page where that is a tree.
 #[derive(Clone, Copy)]
 pub(super) enum Found<'r> {
-    Words(&'r [i64]),
+    Words(Run<'r>),
     Tree(&'r Tree<Words>),
 }
 
@@ -88,7 +87,7 @@ fn split(value: i64) -> (u64, usize) {
 
 impl Area {
     fn new() -> Area {
-        let pages = std::array::from_fn(|_| Page::Words(Arc::default()));
+        let pages = std::array::from_fn(|_| Page::Words(Piece::default()));
         Area { len: 0, ends: [0; AREA_VALUES], pages }
     }
 
@@ -104,7 +103,7 @@ impl Area {
         match &self.pages[at / PAGE_VALUES] {
             Page::Words(words) => {
                 let (from, end) = self.bounds(at);
-                Found::Words(words.get(from * stride..end * stride).unwrap_or_default())
+                Found::Words(words.run(from * stride..end * stride))
             }
             Page::Tree(tree) => Found::Tree(tree),
         }
@@ -143,7 +142,7 @@ impl Runs {
     #[inline]
     fn found(&self, value: i64) -> Found<'_> {
         let (number, at) = split(value);
-        self.area(number).map_or(Found::Words(&[]), |area| area.found(at, self.stride))
+        self.area(number).map_or(Found::Words(Run::Narrow(&[])), |area| area.found(at, self.stride))
     }
 
     /// Adds an entry that is not there; `false`, and nothing done, if its value is too far from the others.
@@ -168,9 +167,9 @@ impl Runs {
         match &mut area.pages[page] {
             Page::Tree(tree) => tree.insert(entry, None),
             Page::Words(words) => {
-                let run = &words[from * self.stride..end * self.stride];
-                let place = from + search(run, self.stride, &entry[1..=self.width], false);
-                insert(words, used * self.stride, place * self.stride, &entry[1..=self.stride]);
+                let run = words.run(from * self.stride..end * self.stride);
+                let place = from + run.search(self.stride, &entry[1..=self.width], false);
+                words.insert(used * self.stride, place * self.stride, &entry[1..=self.stride]);
                 let behind = (page + 1) * PAGE_VALUES;
                 area.ends[at..behind].iter_mut().for_each(|end| *end += 1);
             }
@@ -218,9 +217,9 @@ impl Runs {
                 is_few = tree.len() <= PAGE_ENTRIES_FEW;
             }
             Page::Words(words) => {
-                let run = &words[from * self.stride..end * self.stride];
-                let place = from + search(run, self.stride, &key[1..], false);
-                remove(words, used * self.stride, place * self.stride, self.stride);
+                let run = words.run(from * self.stride..end * self.stride);
+                let place = from + run.search(self.stride, &key[1..], false);
+                words.remove(used * self.stride, place * self.stride, self.stride);
                 let behind = (page + 1) * PAGE_VALUES;
                 area.ends[at..behind].iter_mut().for_each(|end| *end -= 1);
             }
@@ -242,8 +241,8 @@ impl Runs {
     fn place(&self, key: &[i64]) -> Option<(usize, usize)> {
         let (number, at) = split(*key.first()?);
         if let Found::Words(run) = self.found(key[0]) {
-            let place = search(run, self.stride, &key[1..], false) * self.stride;
-            run.get(place..).filter(|rest| rest.starts_with(&key[1..]))?;
+            let place = run.search(self.stride, &key[1..], false) * self.stride;
+            run.has(place, &key[1..]).then_some(())?;
         }
         Some((usize::try_from(number.checked_sub(self.first)?).ok()?, at))
     }
@@ -262,10 +261,9 @@ impl Runs {
                 }
             }),
             Page::Words(words) => {
-                let run = &words[from * self.stride..end * self.stride];
-                let place = from + search(run, self.stride, &key[1..], false);
-                let covered = place * self.stride + self.width;
-                owned(words)[covered..][..self.stride - self.width].copy_from_slice(&entry[key.len()..]);
+                let run = words.run(from * self.stride..end * self.stride);
+                let place = from + run.search(self.stride, &key[1..], false);
+                words.write(place * self.stride + self.width, &entry[key.len()..=self.stride]);
             }
         }
     }
@@ -277,7 +275,9 @@ impl Runs {
         let begin = (self.first + place as u64) * AREA_VALUES as u64;
         for at in page * PAGE_VALUES..(page + 1) * PAGE_VALUES {
             let Found::Words(run) = area.found(at, self.stride) else { return };
-            for rest in run.chunks_exact(self.stride) {
+            let mut words = Vec::with_capacity(run.len());
+            run.append_to(&mut words);
+            for rest in words.chunks_exact(self.stride) {
                 tree.insert(whole(signed(begin + at as u64), rest).as_slice(), None);
             }
         }
@@ -289,7 +289,7 @@ impl Runs {
         let Some(Some(area)) = Arc::make_mut(&mut self.areas).get_mut(place) else { return };
         let area = Arc::make_mut(area);
         let Page::Tree(tree) = &area.pages[page] else { return };
-        let mut words = Vec::with_capacity((tree.len() + ROOM) * self.stride);
+        let mut words = Vec::with_capacity(tree.len() * self.stride);
         let ends = &mut area.ends[page * PAGE_VALUES..(page + 1) * PAGE_VALUES];
         let mut walk = tree.walk(None, None, false);
         while walk.advance() {
@@ -299,8 +299,7 @@ impl Runs {
             let value = unsigned(entry[0]) as usize % PAGE_VALUES;
             ends[value..].iter_mut().for_each(|end| *end += 1);
         }
-        words.resize(words.capacity(), 0);
-        area.pages[page] = Page::Words(words.into());
+        area.pages[page] = Page::Words(Piece::of(&words, ROOM * self.stride));
     }
 
     /// Gives up areas at both ends that are not there.
@@ -339,7 +338,7 @@ impl Runs {
         if let Some(Some(area)) = self.areas.get(place) {
             rank += (0..at / PAGE_VALUES).map(|page| area.page_len(page)).sum::<usize>();
             rank += match area.found(at, self.stride) {
-                Found::Words(run) => area.bounds(at).0 + search(run, self.stride, rest, limit.above),
+                Found::Words(run) => area.bounds(at).0 + run.search(self.stride, rest, limit.above),
                 Found::Tree(tree) => tree.count(None, Some(limit)),
             };
         }
@@ -423,10 +422,10 @@ impl Runs {
                 continue;
             };
             match area.found(at, self.stride) {
-                Found::Words([]) if area.page_end(at / PAGE_VALUES) == 0 => {
-                    value = beyond(value, PAGE_VALUES as u64)?;
+                Found::Words(run) if run.len() == 0 => {
+                    let is_empty = area.page_end(at / PAGE_VALUES) == 0;
+                    value = beyond(value, if is_empty { PAGE_VALUES as u64 } else { 1 })?;
                 }
-                Found::Words([]) => value = beyond(value, 1)?,
                 found => return Some((signed(value), found)),
             }
         }
@@ -436,8 +435,7 @@ impl Runs {
         let counts = 2 * size_of::<usize>();
         let areas = self.areas.iter().flatten().map(|area| {
             let pages = area.pages.iter().map(|page| match page {
-                Page::Words(words) if words.is_empty() => 0,
-                Page::Words(words) => counts + words.len() * size_of::<i64>(),
+                Page::Words(words) => words.memory(),
                 Page::Tree(tree) => tree.memory(),
             });
             counts + size_of::<Area>() + pages.sum::<usize>()
@@ -451,37 +449,4 @@ pub(super) fn whole(value: i64, rest: &[i64]) -> FewWords {
     let mut words = FewWords::of(&[value]);
     rest.iter().for_each(|word| words.push(*word));
     words
-}
-
-/// Words that nobody else holds.
-fn owned(words: &mut Arc<[i64]>) -> &mut [i64] {
-    Arc::make_mut(words)
-}
-
-/// Words of which the first `used` are taken, with room for so many.
-fn resized(words: &[i64], used: usize, count: usize) -> Arc<[i64]> {
-    let mut resized: Arc<[i64]> = std::iter::repeat_n(0, count).collect();
-    owned(&mut resized)[..used].copy_from_slice(&words[..used]);
-    resized
-}
-
-/// Puts some words at a place among those that are used.
-fn insert(words: &mut Arc<[i64]>, used: usize, at: usize, entry: &[i64]) {
-    if used + entry.len() > words.len() {
-        *words = resized(words, used, used + ROOM * entry.len());
-    }
-    let words = owned(words);
-    words.copy_within(at..used, at + entry.len());
-    words[at..at + entry.len()].copy_from_slice(entry);
-}
-
-/// Takes some words out of those that are used.
-fn remove(words: &mut Arc<[i64]>, used: usize, at: usize, count: usize) {
-    owned(words).copy_within(at + count..used, at);
-    let left = used - count;
-    if left == 0 {
-        *words = Arc::default();
-    } else if words.len() > left + 2 * ROOM * count {
-        *words = resized(words, left, left + ROOM * count);
-    }
 }

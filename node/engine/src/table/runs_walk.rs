@@ -1,6 +1,7 @@
 //! Runs over a range of runs.
 
 use super::entries::{FewWords, Words, search};
+use super::piece::Run;
 use super::runs::{Found, PAGE_VALUES, Runs, signed, unsigned, whole};
 use super::tree::{Limit, TreeWalk};
 
@@ -50,9 +51,9 @@ impl RunsWalk {
     }
 
     /// Takes a value's run.
-    pub(super) fn take(&mut self, value: i64, run: &[i64]) {
+    pub(super) fn take(&mut self, value: i64, run: Run<'_>) {
         self.run.clear();
-        self.run.extend_from_slice(run);
+        run.append_to(&mut self.run);
         (self.value, self.begin, self.end) = (value, 0, run.len() / self.stride);
     }
 
@@ -69,11 +70,11 @@ impl RunsWalk {
         let place = |limit: &Option<Limit<Words>>| {
             let limit = limit.as_ref()?;
             let (first, rest) = limit.key().split_first()?;
-            (*first == value).then(|| search(run, stride, rest, limit.above))
+            (*first == value).then(|| run.search(stride, rest, limit.above))
         };
         let begin = place(&far.from).unwrap_or(0);
         let end = place(&far.upto).unwrap_or(run.len() / stride).max(begin);
-        self.take(value, &run[begin * stride..end * stride]);
+        self.take(value, run.slice(begin * stride..end * stride));
     }
 
     /// Goes to the next run; whether there is one.

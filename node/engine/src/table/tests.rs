@@ -357,13 +357,19 @@ fn keys_at_the_ends_of_numbers_and_far_apart() {
 /// What happens to rows whose indexed value is made so of a number below `many`; which forms the index had.
 fn run_history(value_of: fn(u64) -> i64, many: u64, rows: u64) -> Vec<bool> {
     let kinds = [Type::Int, Type::Int, Type::Int, Type::Bool];
-    let layout = layout(&kinds, &[0], &[&[1], &[1, 2], &[3, 1]], &[&[3], &[], &[2]]);
+    let layout = layout(&kinds, &[0], &[&[1], &[1, 2], &[3, 1]], &[&[3, 2], &[], &[2]]);
     let mut pair = Pair::new(&layout);
     let mut random = Random(many);
     let mut forms = Vec::new();
     let row = |random: &mut Random| {
         let words = [random.below(2 * rows), random.below(many), random.below(9), random.below(2)];
-        let words = [words[0] as i64, value_of(words[1]), words[2] as i64, words[3] as i64];
+        // Now and then one that takes more than 32 bits.
+        let wide = match random.below(300) {
+            0 => i64::from(i32::MAX) + 1,
+            1 => i64::MIN,
+            _ => words[2] as i64,
+        };
+        let words = [words[0] as i64, value_of(words[1]), wide, words[3] as i64];
         words.map(Value::Word).to_vec()
     };
     let mut kept = Vec::new();
