@@ -181,6 +181,7 @@ impl<'p> Run<'p> {
             StatementKind::Start { name, arguments, at, time } => self.start(name, arguments, *at, time)?,
             StatementKind::Cancel { name, arguments } => {
                 self.reach("cancel");
+                let arguments = self.timer_arguments(name, arguments)?;
                 let (key, _) = self.timer(name, arguments)?;
                 self.state.timers.remove(&key);
             }
@@ -371,18 +372,18 @@ impl<'p> Run<'p> {
 
     fn start(&mut self, name: &Word, arguments: &[Expression], at: bool, time: &Expression) -> Outcome<()> {
         self.reach(if at { "start at" } else { "start after" });
-        let (key, arguments) = self.timer(name, arguments)?;
+        let arguments = self.timer_arguments(name, arguments)?;
         let time = self.evaluate(time)?.int();
         let due = match at {
             true => time,
             false => self.now.checked_add(time).ok_or("a number grew too large")?,
         };
+        let (key, arguments) = self.timer(name, arguments)?;
         self.state.timers.insert(key, Timer { name: name.text.clone(), arguments, due });
         Ok(())
     }
 
-    /// The key of a timer, and its arguments.
-    fn timer(&mut self, name: &Word, arguments: &[Expression]) -> Outcome<(Vec<u8>, Vec<Value>)> {
+    fn timer_arguments(&mut self, name: &Word, arguments: &[Expression]) -> Outcome<Vec<(String, Value)>> {
         let is = |kind: &weft::syntax::tree::HandlerKind| {
             matches!(kind, weft::syntax::tree::HandlerKind::Timer { .. })
         };
@@ -391,7 +392,11 @@ impl<'p> Run<'p> {
             unreachable!("it was looked for")
         };
         let fields = self.program.fields(fields);
-        let arguments = self.arguments(arguments, &fields)?;
+        self.arguments(arguments, &fields)
+    }
+
+    /// The key of a timer, and its arguments: looked at when all that stands beside them is known.
+    fn timer(&mut self, name: &Word, arguments: Vec<(String, Value)>) -> Outcome<(Vec<u8>, Vec<Value>)> {
         let key = timer_key(&name.text, &arguments);
         if key.len() - name.text.len() - 1 > TIMER_BYTES_MAX {
             self.reach("timer too long");
