@@ -16,10 +16,6 @@ const INT_END: f64 = 9_223_372_036_854_775_808.0;
 impl Machine<'_> {
     pub(super) fn compute(&mut self, operation: Operation) -> Result<(), Fault> {
         match operation {
-            Operation::Arithmetic { operator, out, left, right } => {
-                let result = calculate(operator, self.word(left)?, self.word(right)?)?;
-                self.set(out, Value::Word(result));
-            }
             Operation::SumInto { sum, value } => {
                 let total = self.wide(sum)? + i128::from(self.word(value)?);
                 self.set_wide(sum, total);

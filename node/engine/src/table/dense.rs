@@ -74,12 +74,22 @@ fn split(key: i64) -> (u64, usize, usize) {
     (key >> 12, (key >> 6) as usize % FAN, key as usize % FAN)
 }
 
-fn unsigned(key: i64) -> u64 {
+/// A number counted from the least int.
+pub(super) fn unsigned(key: i64) -> u64 {
     key as u64 ^ (1 << 63)
 }
 
-fn signed(key: u64) -> i64 {
+pub(super) fn signed(key: u64) -> i64 {
     (key ^ (1 << 63)) as i64
+}
+
+/// Gives up areas at both ends that are not there; how many those before the others were.
+pub(super) fn trim<A>(areas: &mut Vec<Option<Arc<A>>>) -> u64 {
+    let behind = areas.iter().rev().take_while(|area| area.is_none()).count();
+    areas.truncate(areas.len() - behind);
+    let before = areas.iter().take_while(|area| area.is_none()).count();
+    areas.drain(..before);
+    before as u64
 }
 
 impl Dense {
@@ -200,12 +210,7 @@ impl Dense {
 
     /// Gives up areas at both ends that are not there: keys that only grow leave none behind.
     fn trim(&mut self) {
-        let areas = Arc::make_mut(&mut self.areas);
-        let behind = areas.iter().rev().take_while(|area| area.is_none()).count();
-        areas.truncate(areas.len() - behind);
-        let before = areas.iter().take_while(|area| area.is_none()).count();
-        areas.drain(..before);
-        self.first += before as u64;
+        self.first += trim(Arc::make_mut(&mut self.areas));
     }
 
     /// Whether so few of its keys have rows that a tree takes far less.

@@ -48,9 +48,10 @@ impl Piece {
 
     /// Puts an entry at a place among the words that are used.
     pub(super) fn insert(&mut self, used: usize, at: usize, entry: &[i64]) {
-        match self.room_for(entry) {
-            (Piece::Narrow(words), entry) => insert(words, used, at, &entry.0[..entry.1]),
-            (Piece::Wide(words), _) => insert(words, used, at, entry),
+        let narrow = self.narrow(entry);
+        match self {
+            Piece::Narrow(words) => insert(words, used, at, &narrow[..entry.len()]),
+            Piece::Wide(words) => insert(words, used, at, entry),
         }
     }
 
@@ -68,16 +69,15 @@ impl Piece {
 
     /// Writes other words over those at a place.
     pub(super) fn write(&mut self, at: usize, over: &[i64]) {
-        match self.room_for(over) {
-            (Piece::Narrow(words), over) => {
-                Arc::make_mut(words)[at..at + over.1].copy_from_slice(&over.0[..over.1]);
-            }
-            (Piece::Wide(words), _) => Arc::make_mut(words)[at..at + over.len()].copy_from_slice(over),
+        let (narrow, there) = (self.narrow(over), at..at + over.len());
+        match self {
+            Piece::Narrow(words) => Arc::make_mut(words)[there].copy_from_slice(&narrow[..over.len()]),
+            Piece::Wide(words) => Arc::make_mut(words)[there].copy_from_slice(over),
         }
     }
 
-    /// Makes all words wide where those that come are; the narrow ones that come, and how many, where they stay narrow.
-    fn room_for(&mut self, words: &[i64]) -> (&mut Piece, ([i32; WORDS_MAX], usize)) {
+    /// The words of an entry that comes, narrow; where they do not fit into that, all become wide.
+    fn narrow(&mut self, words: &[i64]) -> [i32; WORDS_MAX] {
         let mut narrow = [0; WORDS_MAX];
         let mut fits = true;
         for (place, word) in narrow.iter_mut().zip(words) {
@@ -87,7 +87,7 @@ impl Piece {
         if let (Piece::Narrow(there), false) = (&*self, fits) {
             *self = Piece::Wide(there.iter().map(|word| i64::from(*word)).collect());
         }
-        (self, (narrow, words.len()))
+        narrow
     }
 
     pub(super) fn memory(&self) -> usize {

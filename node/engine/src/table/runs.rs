@@ -8,6 +8,7 @@
 //!
 //! Copies share areas and pages; a change copies the page and the area where a copy still holds them.
 
+use super::dense::{signed, trim, unsigned};
 use super::entries::{FewWords, Words};
 use super::piece::{Piece, ROOM, Run};
 use super::runs_walk::{Far, RunsWalk};
@@ -68,15 +69,6 @@ enum Page {
 pub(super) enum Found<'r> {
     Words(Run<'r>),
     Tree(&'r Tree<Words>),
-}
-
-/// A value counted from the least int.
-pub(super) fn unsigned(value: i64) -> u64 {
-    value as u64 ^ (1 << 63)
-}
-
-pub(super) fn signed(value: u64) -> i64 {
-    (value ^ (1 << 63)) as i64
 }
 
 /// The area of a value, and its place there.
@@ -229,7 +221,7 @@ impl Runs {
         if area.len == 0 {
             areas[place] = None;
             self.there -= 1;
-            self.trim();
+            self.first += trim(areas);
         } else if is_few {
             self.page_to_words(place, page);
         }
@@ -300,16 +292,6 @@ impl Runs {
             ends[value..].iter_mut().for_each(|end| *end += 1);
         }
         area.pages[page] = Page::Words(Piece::of(&words, ROOM * self.stride));
-    }
-
-    /// Gives up areas at both ends that are not there.
-    fn trim(&mut self) {
-        let areas = Arc::make_mut(&mut self.areas);
-        let behind = areas.iter().rev().take_while(|area| area.is_none()).count();
-        areas.truncate(areas.len() - behind);
-        let before = areas.iter().take_while(|area| area.is_none()).count();
-        areas.drain(..before);
-        self.first += before as u64;
     }
 
     /// Whether its values have so few entries that a tree takes less.

@@ -1,8 +1,9 @@
 //! Runs over a range of runs.
 
+use super::dense::{signed, unsigned};
 use super::entries::{FewWords, Words, search};
 use super::piece::Run;
-use super::runs::{Found, PAGE_VALUES, Runs, signed, unsigned, whole};
+use super::runs::{Found, PAGE_VALUES, Runs, whole};
 use super::tree::{Limit, TreeWalk};
 
 /// Runs over a range of entries as they were when it began, forward or backward: over a copy of each run.
