@@ -323,7 +323,6 @@ impl Link {
         self.current = None;
         self.pending = None;
         self.answer = None;
-        self.conversation.bind(None);
         self.bind();
         effects.push(Effect::SaveMemo { peer: self.node, place: [0; PLACE_BYTES] });
     }
