@@ -21,7 +21,6 @@ mod rehearsal;
 mod room;
 mod service;
 pub mod source;
-pub mod stored;
 mod web;
 
 pub use folder::ControlFile;

@@ -43,6 +43,58 @@ pub(crate) fn put_word(word: i64, out: &mut Vec<u8>) {
     put_number(zigzag(word), out);
 }
 
+/// Bytes of words that are gathered: a power of two.
+const GATHERED: usize = 64;
+/// Bytes of the longest number.
+const NUMBER_BYTES: usize = 10;
+/// Bytes of most rows of words: so many are copied without asking how many.
+const FEW: usize = 32;
+
+/// Writes words one behind the other as [`put_word`] does each.
+pub(crate) struct Words<'o> {
+    out: &'o mut Vec<u8>,
+    bytes: [u8; GATHERED],
+    len: usize,
+}
+
+impl<'o> Words<'o> {
+    #[inline(always)]
+    pub(crate) fn new(out: &'o mut Vec<u8>) -> Words<'o> {
+        Words { out, bytes: [0; GATHERED], len: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(&mut self, word: i64) {
+        if self.len > GATHERED - NUMBER_BYTES {
+            self.flush();
+        }
+        let mut number = zigzag(word);
+        while number >= 0x80 {
+            self.bytes[self.len % GATHERED] = number as u8 | 0x80;
+            self.len += 1;
+            number >>= 7;
+        }
+        self.bytes[self.len % GATHERED] = number as u8;
+        self.len += 1;
+    }
+
+    fn flush(&mut self) {
+        self.out.extend_from_slice(&self.bytes[..self.len.min(GATHERED)]);
+        self.len = 0;
+    }
+
+    /// All words are where they belong.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        if self.len > FEW {
+            return self.flush();
+        }
+        let len = self.out.len() + self.len;
+        self.out.extend_from_slice(&self.bytes[..FEW]);
+        self.out.truncate(len);
+    }
+}
+
 /// Appends a value, as long as all stays within `limit` bytes.
 pub(crate) fn put_value(
     value: &Value,

@@ -130,7 +130,7 @@ impl State {
 
     /// Ends an event: all is what it was when it began.
     pub(crate) fn roll_back(&mut self) {
-        for Change { list, key, before } in self.undo.take() {
+        for Change { list, key, before, .. } in self.undo.take() {
             match before {
                 Before::Row(row) => {
                     let Some(keyed) = self.keyed_mut(list) else { continue };
@@ -168,16 +168,17 @@ impl State {
 
     /// What the event that runs has changed, in the order of lists and keys, which counters, and the state as it is.
     pub(crate) fn changes(&mut self) -> (&[Change], &[(u32, i64)], Lists<'_>) {
+        let have_moved = self.undo.has_moved;
         let (changes, counters) = self.undo.merged();
-        (changes, counters, Lists { lists: &self.lists, timers: &self.timers })
+        (changes, counters, Lists { lists: &self.lists, timers: &self.timers, have_moved })
     }
 
     #[inline(always)]
-    fn log(&mut self, list: u32, key: Key, before: Before) -> Result<(), Fault> {
+    fn log(&mut self, list: u32, place: (Key, Option<Slot>), before: Before) -> Result<(), Fault> {
         match list {
             // Nobody sees what a local list was.
             SCRATCH..TIMERS => Ok(()),
-            list => self.undo.push(Change { list, key, before }),
+            list => self.undo.push(Change::new(list, place, before)),
         }
     }
 
@@ -187,8 +188,8 @@ impl State {
         if keyed.len() >= ROWS_MAX {
             return Err(full());
         }
-        keyed.add(&key, row);
-        self.log(list, key, Before::Row(None))
+        let slot = keyed.add(&key, row);
+        self.log(list, (key, slot), Before::Row(None))
     }
 
     /// Puts a row where its key says.
@@ -198,14 +199,15 @@ impl State {
             return Err(full());
         }
         let before = keyed.put(&key, row);
-        self.log(list, key, Before::Row(before))
+        let slot = keyed.find(&key);
+        self.log(list, (key, slot), Before::Row(before))
     }
 
     /// Removes the row of a key; whether there was one.
     pub(crate) fn remove(&mut self, list: u32, key: Key) -> Result<bool, Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let Some(before) = keyed.remove(&key) else { return Ok(false) };
-        self.log(list, key, Before::Row(Some(before)))?;
+        self.log(list, (key, None), Before::Row(Some(before)))?;
         Ok(true)
     }
 
@@ -219,7 +221,7 @@ impl State {
     ) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let before = keyed.set(slot, field, value);
-        self.log(list, key, Before::Field(field, before))
+        self.log(list, (key, Some(slot)), Before::Field(field, before))
     }
 
     /// Gives a field of a plain word that no index has another value; `false`, and nothing done, if it is another field or
@@ -249,7 +251,7 @@ impl State {
         if !keyed.put_plain(slot, field, word) {
             return Ok(false);
         }
-        self.log(list, Key::Word(key), Before::Field(field, Value::Word(before)))?;
+        self.log(list, (Key::Word(key), Some(slot)), Before::Field(field, Value::Word(before)))?;
         Ok(true)
     }
 
@@ -259,7 +261,7 @@ impl State {
             return Err(Fault::unproven("a variable"));
         };
         let before = std::mem::replace(place, value);
-        self.log(list, Key::Word(0), Before::Variable(before))
+        self.log(list, (Key::Word(0), None), Before::Variable(before))
     }
 
     /// No number up to this one is given out again.
@@ -278,7 +280,7 @@ impl State {
     /// Begins, moves or ends a timer.
     pub(crate) fn set_timer(&mut self, key: &TimerKey, due: Option<i64>) -> Result<(), Fault> {
         let before = self.timers.set(key, due);
-        self.log(TIMERS, Key::Bytes(Arc::clone(key)), Before::Due(before))
+        self.log(TIMERS, (Key::Bytes(Arc::clone(key)), None), Before::Due(before))
     }
 
     /// Begins, moves or ends a timer outside of an event.
@@ -341,6 +343,8 @@ fn full() -> Fault {
 pub(crate) struct Lists<'s> {
     lists: &'s [List],
     timers: &'s Timers,
+    /// Whether rows may stand elsewhere than where they stood when they were changed.
+    have_moved: bool,
 }
 
 impl<'s> Lists<'s> {
@@ -352,6 +356,15 @@ impl<'s> Lists<'s> {
         match self.get(list) {
             Some(List::Keyed(keyed)) => Some(keyed),
             _ => None,
+        }
+    }
+
+    /// Where the row of a change stands, of a list by key.
+    #[inline(always)]
+    pub(crate) fn slot(self, change: &Change, keyed: &Keyed) -> Option<Slot> {
+        match change.slot() {
+            Some(slot) if !self.have_moved => Some(slot),
+            _ => keyed.find(&change.key),
         }
     }
 

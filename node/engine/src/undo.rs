@@ -2,6 +2,7 @@
 
 use crate::budget::Fault;
 use crate::keyed::{Key, Row};
+use crate::table::Slot;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use weft::Value;
@@ -11,11 +12,16 @@ const CHANGES_MAX: usize = 1 << 21;
 /// Changes that are kept before those of the same row and field are made one.
 const UNMERGED: usize = 1 << 12;
 
+/// More than a slot's number.
+const NOWHERE: u32 = u32::MAX;
+
 /// Something that is another than it was.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     /// The number of the list in deltas.
     pub(crate) list: u32,
+    /// Where the row stood then; none of what is no row, and of one that was removed.
+    slot: u32,
     /// The row's key. Of a variable `Word(0)`, of [`crate::TIMERS`] its bytes.
     pub(crate) key: Key,
     pub(crate) before: Before,
@@ -35,6 +41,16 @@ pub(crate) enum Before {
 }
 
 impl Change {
+    pub(crate) fn new(list: u32, (key, slot): (Key, Option<Slot>), before: Before) -> Change {
+        Change { list, slot: slot.map_or(NOWHERE, Slot::number), key, before }
+    }
+
+    /// Where the row stood then.
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        (self.slot != NOWHERE).then(|| Slot::of(self.slot))
+    }
+
     pub(crate) fn is_of_same_row(&self, other: &Change) -> bool {
         self.list == other.list && self.key == other.key
     }
@@ -55,11 +71,14 @@ pub(crate) struct Undo {
     is_mixed: bool,
     /// How many there may be before some are made one.
     unmerged: usize,
+    /// Whether a row was removed, so that others may stand elsewhere.
+    pub(crate) has_moved: bool,
 }
 
 impl Undo {
     #[inline(always)]
     pub(crate) fn push(&mut self, change: Change) -> Result<(), Fault> {
+        self.has_moved |= change.slot == NOWHERE && matches!(change.before, Before::Row(Some(_)));
         if let Some(last) = self.changes.last() {
             self.is_mixed |= last.compare_rows(&change) != Ordering::Less;
         }
@@ -89,7 +108,7 @@ impl Undo {
 
     /// All changes, the last one first.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Change> + use<> {
-        (self.unmerged, self.is_mixed) = (0, false);
+        (self.unmerged, self.is_mixed, self.has_moved) = (0, false, false);
         std::mem::take(&mut self.changes).into_iter().rev()
     }
 
@@ -100,7 +119,7 @@ impl Undo {
 
     /// Forgets all: what is, stays.
     pub(crate) fn clear(&mut self) {
-        (self.unmerged, self.is_mixed) = (0, false);
+        (self.unmerged, self.is_mixed, self.has_moved) = (0, false, false);
         self.counters.clear();
         self.changes.clear();
         self.changes.shrink_to(UNMERGED);
@@ -182,7 +201,7 @@ mod tests {
         ] {
             let mut undo = Undo::default();
             for (key, before) in changes {
-                assert!(undo.push(Change { list: 0, key: Key::Word(key), before }).is_ok());
+                assert!(undo.push(Change::new(0, (Key::Word(key), None), before)).is_ok());
             }
             let found: Vec<String> =
                 undo.merged().0.iter().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
@@ -197,7 +216,7 @@ mod tests {
         let mut undo = Undo::default();
         for at in 0..50_000 {
             let before = Before::Field(1, Value::Word(at));
-            assert!(undo.push(Change { list: 0, key: Key::Word(at % 100), before }).is_ok());
+            assert!(undo.push(Change::new(0, (Key::Word(at % 100), None), before)).is_ok());
             assert!(undo.changes.len() <= UNMERGED + 1);
         }
         assert_eq!(undo.merged().0.len(), 100);

@@ -11,7 +11,7 @@ use crate::undo::{Before, Change};
 use std::cmp::Ordering;
 use std::convert::Infallible;
 use weft::Value;
-use weft::module::{ListKind, Module};
+use weft::module::{ListKind, Module, Type};
 
 /// What an event changed that is not what it was, its bytes taken from `left`; and whether it changed what is transient.
 pub(super) fn deltas(
@@ -24,13 +24,15 @@ pub(super) fn deltas(
     let (changes, counters, lists) = state.changes();
     let mut deltas = Deltas::with_room(changes.len() + counters.len());
     for changes in changes.chunk_by(Change::is_of_same_row) {
-        let [Change { list, key, before }, ..] = changes else { continue };
+        let [first @ Change { list, key, before, .. }, ..] = changes else { continue };
         if is_transient(*list) {
             transient = true;
             continue;
         }
         let bytes = match (before, lists.get(*list)) {
-            (_, Some(List::Keyed(keyed))) => push_row(&mut deltas, keyed, changes, module, *left),
+            (_, Some(List::Keyed(keyed))) => {
+                push_row(&mut deltas, (keyed, lists.slot(first, keyed)), changes, module, *left)
+            }
             (Before::Variable(before), Some(List::Variable(now))) if !is_same(before, now) => {
                 deltas.push(*list, &[], |out| put_variable(now, *list, module, *left, out).map(|()| true))
             }
@@ -53,18 +55,17 @@ pub(super) fn deltas(
 /// Appends a row of a list if it is not what it was before all of its changes; the bytes that it has, of key and row.
 fn push_row(
     deltas: &mut Deltas,
-    keyed: &Keyed,
+    (keyed, slot): (&Keyed, Option<Slot>),
     changes: &[Change],
     module: &Module,
     limit: usize,
 ) -> Result<usize, Unwritable> {
     let [Change { list, key, .. }, ..] = changes else { return Ok(0) };
-    let slot = keyed.find(key);
     if is_as_it_was(keyed, slot, changes) {
         return Ok(0);
     }
     let put = |out: &mut Vec<u8>| match slot {
-        Some(slot) => put_row(keyed, (key, slot), module, limit, out).map(|()| true),
+        Some(slot) => put_row(keyed, slot, module, limit, out).map(|()| true),
         None => Ok(false),
     };
     match key {
@@ -97,9 +98,9 @@ pub(super) fn counter_row(counter: i64) -> Vec<u8> {
 }
 
 /// A row as bytes.
-pub(super) fn encoded_row(keyed: &Keyed, place: (&Key, Slot), module: &Module) -> Option<Vec<u8>> {
+pub(super) fn encoded_row(keyed: &Keyed, slot: Slot, module: &Module) -> Option<Vec<u8>> {
     let mut row = Vec::new();
-    put_row(keyed, place, module, usize::MAX, &mut row).ok().map(|()| row)
+    put_row(keyed, slot, module, usize::MAX, &mut row).ok().map(|()| row)
 }
 
 /// A variable's value as bytes.
@@ -109,16 +110,34 @@ pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Opt
 }
 
 /// Appends a row of at most `limit` bytes.
+#[inline]
 fn put_row(
     keyed: &Keyed,
-    (key, slot): (&Key, Slot),
+    slot: Slot,
     module: &Module,
     limit: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     let limit = out.len().saturating_add(limit);
-    let words = keyed.put_words(key, slot, out);
-    for (field, kind) in keyed.layout().kinds.iter().enumerate().skip(words) {
+    let mut words = codec::Words::new(out);
+    let count = keyed.put_words(slot, &mut words);
+    words.end();
+    match keyed.layout().kinds.get(count..) {
+        None | Some([]) if out.len() <= limit => Ok(()),
+        None | Some([]) => Err(Unwritable),
+        Some(kinds) => put_fields(keyed, (slot, count), (kinds, module), limit, out),
+    }
+}
+
+/// Appends the last fields of a row, from the first that is no plain word on, as long as all stays within `limit` bytes.
+fn put_fields(
+    keyed: &Keyed,
+    (slot, first): (Slot, usize),
+    (kinds, module): (&[Type], &Module),
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    for (field, kind) in (first..).zip(kinds) {
         match keyed.plain_word(slot, field as u16) {
             Some(word) => codec::put_word(word, out),
             None => codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, out)?,

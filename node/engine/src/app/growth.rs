@@ -14,7 +14,7 @@ pub(super) fn has_grown(state: &mut State, module: &Module) -> bool {
     let (mut more_rows, mut more_bytes, mut changed) = (0i64, 0i64, 0i64);
     let (changes, _, lists) = state.changes();
     for changes in changes.chunk_by(Change::is_of_same_row) {
-        let [Change { list, key, before }, ..] = changes else { continue };
+        let [first @ Change { list, key, before, .. }, ..] = changes else { continue };
         if module.lists.get(*list as usize).is_some_and(|list| list.transient) {
             continue;
         }
@@ -28,7 +28,7 @@ pub(super) fn has_grown(state: &mut State, module: &Module) -> bool {
                 more_bytes += bytes(now, kind, module) - bytes(before, kind, module);
             }
             (_, Some(List::Keyed(keyed))) => {
-                let slot = keyed.find(key);
+                let slot = lists.slot(first, keyed);
                 let kinds = &keyed.layout().kinds;
                 let now = |field: usize| slot.map(|slot| keyed.value(slot, field as u16));
                 for change in changes {

@@ -162,7 +162,7 @@ impl Rows {
     fn row(&self, list: u32, walk: &Walk) -> Option<Delta> {
         let List::Keyed(keyed) = &self.lists[list as usize] else { return None };
         let key = walk.key()?;
-        let row = encoded_row(keyed, (&key, walk.slot()?), &self.module);
+        let row = encoded_row(keyed, walk.slot()?, &self.module);
         Some(Delta { list, key: key.to_bytes(), row })
     }
 }

@@ -12,6 +12,8 @@ use weft::module::{Field, Module, Type};
 
 /// Bytes that the text of a list or a record has room for when it begins.
 const FIRST_BYTES: usize = 128;
+/// Bytes of the longest number.
+const WORD_BYTES: usize = 20;
 /// Bytes that a list has room for when it is written while it is made: a few records.
 const STREAM_BYTES: usize = 512;
 /// Bytes that are made room for at most when the first element of a list tells how long the others may be.
@@ -25,6 +27,9 @@ pub(crate) fn write_value(
     budget: &mut Budget,
 ) -> Result<String, Fault> {
     let mut writer = Writer::new(module, budget, usize::MAX);
+    if let Value::Word(_) = value {
+        writer.out = String::with_capacity(WORD_BYTES);
+    }
     writer.value(value, kind)?;
     Ok(writer.out)
 }
@@ -236,7 +241,7 @@ impl<'w> Writer<'w> {
     #[inline]
     fn word(&mut self, word: i64) -> Result<(), Fault> {
         self.out.push_str(itoa::Buffer::new().format(word));
-        self.budget.bytes(20)
+        self.budget.bytes(WORD_BYTES)
     }
 
     /// A text in which nothing is to be escaped.

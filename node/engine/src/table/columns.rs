@@ -3,12 +3,12 @@
 //! Each column has its own pages, so that a change copies the page of one field and not those of all.
 
 use super::pages::Pages;
+use super::words::{WORDS, WordPage};
+use std::sync::Arc;
 use weft::Value;
 use weft::module::Type;
 use weft::value::Real;
 
-/// Rows of a page of words, 2 KB: half as large ones are as many times more to be counted when a branch is copied.
-const WORDS: usize = 256;
 /// Rows of a page of other values: 384 bytes. Each is shared, so that copying a page counts every one.
 const VALUES: usize = 16;
 
@@ -50,10 +50,10 @@ fn word_of(value: &Value) -> Option<i64> {
 
 #[derive(Debug, Clone)]
 pub(super) enum Column {
-    Words(Fixed, Pages<i64, WORDS>),
+    Words(Fixed, Pages<WordPage>),
     /// Words that may be none: the second has a bit for each row that has one.
-    OptionalWords(Fixed, Pages<i64, WORDS>, Pages<u64, WORDS>),
-    Values(Pages<Value, VALUES>),
+    OptionalWords(Fixed, Pages<WordPage>, Pages<Arc<[u64; WORDS]>>),
+    Values(Pages<Arc<[Value; VALUES]>>),
 }
 
 impl Column {
@@ -87,17 +87,15 @@ impl Column {
     #[inline]
     pub(super) fn word(&self, at: usize) -> i64 {
         match self {
-            Column::Words(_, words) | Column::OptionalWords(_, words, _) => {
-                words.get(at).copied().unwrap_or_default()
-            }
+            Column::Words(_, words) | Column::OptionalWords(_, words, _) => words.get(at).unwrap_or_default(),
             Column::Values(_) => 0,
         }
     }
 
-    /// The words of all rows in a column of plain ones, page by page.
-    pub(super) fn words(&self) -> Option<impl Iterator<Item = &[i64]>> {
+    /// The words of all rows in a column of plain ones.
+    pub(super) fn words(&self) -> Option<&Pages<WordPage>> {
         match self {
-            Column::Words(Fixed::Word, words) => Some(words.pages()),
+            Column::Words(Fixed::Word, words) => Some(words),
             _ => None,
         }
     }
@@ -105,15 +103,15 @@ impl Column {
     #[inline]
     pub(super) fn value(&self, at: usize) -> Value {
         match self {
-            Column::Words(Fixed::Word, words) => Value::Word(words.get(at).copied().unwrap_or_default()),
-            Column::Words(fixed, words) => fixed.value(words.get(at).copied().unwrap_or_default()),
+            Column::Words(Fixed::Word, words) => Value::Word(words.get(at).unwrap_or_default()),
+            Column::Words(fixed, words) => fixed.value(words.get(at).unwrap_or_default()),
             Column::OptionalWords(fixed, words, there) => {
                 match there.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1) {
-                    true => fixed.value(words.get(at).copied().unwrap_or_default()),
+                    true => fixed.value(words.get(at).unwrap_or_default()),
                     false => Value::None,
                 }
             }
-            Column::Values(values) => values.get(at).cloned().unwrap_or_default(),
+            Column::Values(values) => values.get(at).unwrap_or_default(),
         }
     }
 
@@ -121,16 +119,16 @@ impl Column {
     #[inline]
     pub(super) fn plain_word(&self, at: usize) -> Option<i64> {
         match self {
-            Column::Words(Fixed::Word, words) => words.get(at).copied(),
+            Column::Words(Fixed::Word, words) => words.get(at),
             _ => None,
         }
     }
 
-    /// Where the plain word of a row stands: none in any other column.
+    /// Puts another plain word, and gives the one that was there; none, and nothing done, in any other column.
     #[inline(always)]
-    pub(super) fn plain_place(&mut self, at: usize) -> Option<&mut i64> {
+    pub(super) fn replace_plain(&mut self, at: usize, word: i64) -> Option<i64> {
         match self {
-            Column::Words(Fixed::Word, words) => words.place(at),
+            Column::Words(Fixed::Word, words) => words.put(at, word),
             _ => None,
         }
     }
@@ -140,24 +138,15 @@ impl Column {
         match self {
             Column::Words(fixed, words) => {
                 let word = word_of(&value).unwrap_or_default();
-                words.place(at).map_or(Value::None, |place| fixed.value(std::mem::replace(place, word)))
+                words.put(at, word).map_or(Value::None, |before| fixed.value(before))
             }
             Column::OptionalWords(fixed, words, there) => {
                 let word = word_of(&value);
-                let bit = 1 << (at % 64);
-                let was = there.get(at / 64).is_some_and(|bits| bits & bit != 0);
-                if was != word.is_some()
-                    && let Some(bits) = there.place(at / 64)
-                {
-                    *bits ^= bit;
-                }
-                let Some(place) = words.place(at) else { return Value::None };
-                let before = std::mem::replace(place, word.unwrap_or_default());
-                if was { fixed.value(before) } else { Value::None }
+                let was = put_bit(there, at, word.is_some());
+                let before = words.put(at, word.unwrap_or_default());
+                before.filter(|_| was).map_or(Value::None, |before| fixed.value(before))
             }
-            Column::Values(values) => {
-                values.place(at).map_or(Value::None, |place| std::mem::replace(place, value))
-            }
+            Column::Values(values) => values.put(at, value).unwrap_or_default(),
         }
     }
 
@@ -175,10 +164,7 @@ impl Column {
                     there.push(0);
                 }
                 let word = word_of(value);
-                if let Some(bits) = there.place(at / 64) {
-                    let bit = 1 << (at % 64);
-                    *bits = if word.is_some() { *bits | bit } else { *bits & !bit };
-                }
+                put_bit(there, at, word.is_some());
                 words.push(word.unwrap_or_default());
             }
             Column::Values(values) => values.push(value.clone()),
@@ -197,12 +183,7 @@ impl Column {
             Column::Words(fixed, words) => fixed.value(words.pop().unwrap_or_default()),
             Column::OptionalWords(fixed, words, there) => {
                 let word = words.pop().unwrap_or_default();
-                let bit = 1 << (last % 64);
-                let mut was = false;
-                if let Some(bits) = there.place(last / 64) {
-                    was = *bits & bit != 0;
-                    *bits &= !bit;
-                }
+                let was = put_bit(there, last, false);
                 if last.is_multiple_of(64) {
                     there.pop();
                 }
@@ -239,14 +220,24 @@ impl Column {
         }
     }
 
-    /// Where a word is.
+    /// Where a word of a whole page is.
     #[cfg(test)]
-    pub(super) fn address(&self, at: usize) -> Option<*const i64> {
+    pub(super) fn address(&self, at: usize) -> Option<usize> {
         match self {
             Column::Words(_, words) | Column::OptionalWords(_, words, _) => {
-                words.get(at).map(std::ptr::from_ref)
+                words.page(at / WORDS).map(|page| page.address(at % WORDS))
             }
             Column::Values(_) => None,
         }
     }
+}
+
+/// Says whether a row has a word; whether it had one. What stays the same copies no page.
+fn put_bit(there: &mut Pages<Arc<[u64; WORDS]>>, at: usize, is_there: bool) -> bool {
+    let (bits, bit) = (there.get(at / 64).unwrap_or_default(), 1 << (at % 64));
+    let was = bits & bit != 0;
+    if was != is_there {
+        there.put(at / 64, bits ^ bit);
+    }
+    was
 }

@@ -1,12 +1,11 @@
 //! Where the rows of keys that lie close together stand: a place for each key between the first and the last, in pages
-//! of 64 below areas of 4,096 keys. What has no row costs nothing where a whole page has none.
+//! of 64 below areas of 4,096 keys. What has no row costs nothing where a whole page has none, and where rows stand in the
+//! order of their keys, as `next_id` makes them, a page is one number.
 
 use std::sync::Arc;
 
 /// Keys of a page, and pages of an area.
 const FAN: usize = 64;
-/// The place of a key without a row.
-const ABSENT: u32 = u32::MAX;
 /// Bytes that pages may take for each row of the time when there were most: those of pages a quarter full. A tree takes
 /// about as many.
 const ROW_BYTES: usize = 16;
@@ -21,23 +20,52 @@ const FREE_BYTES: usize = 4 << 10;
 const LOOSE_ROW_BYTES: usize = 320;
 const LOOSE_FREE_BYTES: usize = 512 << 10;
 
-#[derive(Debug, Clone)]
-struct Page {
-    rows: u32,
-    slots: [u32; FAN],
-}
+/// The place of each of its keys that has a row.
+type Page = [u32; FAN];
 
 #[derive(Debug, Clone)]
 struct Area {
     rows: u32,
     /// A bit for each key that has a row, so that asking whether it has one looks at few bytes.
     has: [u64; FAN],
+    /// Of each page that is none the place of its first key: those behind it stand in the places behind.
+    firsts: [u32; FAN],
     pages: [Option<Arc<Page>>; FAN],
 }
 
 impl Default for Area {
     fn default() -> Area {
-        Area { rows: 0, has: [0; FAN], pages: std::array::from_fn(|_| None) }
+        Area { rows: 0, has: [0; FAN], firsts: [0; FAN], pages: std::array::from_fn(|_| None) }
+    }
+}
+
+impl Area {
+    /// The place of a key that has a row.
+    #[inline(always)]
+    fn slot(&self, page: usize, at: usize) -> u32 {
+        match &self.pages[page] {
+            Some(slots) => slots[at],
+            None => self.firsts[page].wrapping_add(at as u32),
+        }
+    }
+
+    /// Whether putting a place makes a page.
+    fn needs_page(&self, page: usize, at: usize, slot: u32) -> bool {
+        self.has[page] & !(1 << at) != 0 && self.pages[page].is_none() && self.slot(page, at) != slot
+    }
+
+    /// Puts the place of a key; whether it made a page.
+    fn put(&mut self, page: usize, at: usize, slot: u32) -> bool {
+        let makes = self.needs_page(page, at, slot);
+        if makes {
+            let first = self.firsts[page];
+            self.pages[page] = Some(Arc::new(std::array::from_fn(|at| first.wrapping_add(at as u32))));
+        }
+        match &mut self.pages[page] {
+            Some(slots) => Arc::make_mut(slots)[at] = slot,
+            None => self.firsts[page] = slot.wrapping_sub(at as u32),
+        }
+        makes
     }
 }
 
@@ -109,8 +137,7 @@ impl Dense {
     pub(super) fn find(&self, key: i64) -> Option<u32> {
         let (area, page, at) = split(key);
         let area = self.areas.get(usize::try_from(area.wrapping_sub(self.first)).ok()?)?.as_ref()?;
-        let slot = area.pages[page].as_ref()?.slots[at];
-        (slot != ABSENT).then_some(slot)
+        (area.has[page] >> at & 1 == 1).then(|| area.slot(page, at))
     }
 
     /// Whether a key has a row.
@@ -133,20 +160,20 @@ impl Dense {
             false => (ROW_BYTES * self.most.max(rows)).min(THIN_ROW_BYTES * rows) + FREE_BYTES,
         };
         let there = self.areas[area].as_ref();
-        let page_there = there.is_some_and(|area| area.pages[page].is_some());
-        let more = if page_there { 0 } else { PAGE_BYTES + if there.is_some() { 0 } else { AREA_BYTES } };
+        let more = match there {
+            Some(area) if area.needs_page(page, at, slot) => PAGE_BYTES,
+            Some(_) => 0,
+            None => AREA_BYTES,
+        };
         if more != 0 && self.bytes + more > allowed {
             return false;
         }
         self.bytes += more;
         let place = &mut Arc::make_mut(&mut self.areas)[area];
-        let area = place.get_or_insert_with(|| Arc::new(Area::default()));
-        let area = Arc::make_mut(area);
-        area.has[page] |= 1 << at;
-        let page = area.pages[page].get_or_insert_with(|| Arc::new(Page { rows: 0, slots: [ABSENT; FAN] }));
-        let page = Arc::make_mut(page);
-        if std::mem::replace(&mut page.slots[at], slot) == ABSENT {
-            page.rows += 1;
+        let area = Arc::make_mut(place.get_or_insert_default());
+        area.put(page, at, slot);
+        if area.has[page] >> at & 1 == 0 {
+            area.has[page] |= 1 << at;
             area.rows += 1;
             self.last = if self.rows == 0 { key } else { self.last.max(key) };
             self.rows += 1;
@@ -180,19 +207,15 @@ impl Dense {
     }
 
     pub(super) fn remove(&mut self, key: i64) -> Option<u32> {
-        self.find(key)?;
+        let slot = self.find(key)?;
         let (area, page, at) = split(key);
         let number = usize::try_from(area.wrapping_sub(self.first)).ok()?;
         let areas = Arc::make_mut(&mut self.areas);
         let area = Arc::make_mut(areas.get_mut(number)?.as_mut()?);
         area.has[page] &= !(1 << at);
-        let there = Arc::make_mut(area.pages[page].as_mut()?);
-        let slot = std::mem::replace(&mut there.slots[at], ABSENT);
-        there.rows -= 1;
         area.rows -= 1;
         self.rows -= 1;
-        if there.rows == 0 {
-            area.pages[page] = None;
+        if area.has[page] == 0 && area.pages[page].take().is_some() {
             self.bytes -= PAGE_BYTES;
         }
         if area.rows == 0 {
@@ -233,9 +256,9 @@ impl Dense {
         let (area, page, at) = split(key);
         let Some(number) = usize::try_from(area.wrapping_sub(self.first)).ok() else { return };
         if let Some(Some(area)) = Arc::make_mut(&mut self.areas).get_mut(number)
-            && let Some(page) = Arc::make_mut(area).pages[page].as_mut()
+            && Arc::make_mut(area).put(page, at, slot)
         {
-            Arc::make_mut(page).slots[at] = slot;
+            self.bytes += PAGE_BYTES;
         }
     }
 
@@ -250,13 +273,11 @@ impl Dense {
                 at = ((at >> 12) + 1).checked_mul(1 << 12)?;
                 continue;
             };
-            let Some(page) = &there.pages[(at >> 6) as usize % FAN] else {
-                at = ((at >> 6) + 1).checked_mul(1 << 6)?;
-                continue;
-            };
-            let from = at as usize % FAN;
-            if let Some(found) = page.slots[from..].iter().position(|slot| *slot != ABSENT) {
-                return Some((signed(at + found as u64), page.slots[from + found]));
+            let (page, from) = ((at >> 6) as usize % FAN, at as usize % FAN);
+            let has = there.has[page] >> from;
+            if has != 0 {
+                let found = has.trailing_zeros() as usize;
+                return Some((signed(at + found as u64), there.slot(page, from + found)));
             }
             at = (at | 63).checked_add(1)?;
         }
@@ -275,13 +296,11 @@ impl Dense {
                 at = ((at >> 12) << 12).checked_sub(1)?;
                 continue;
             };
-            let Some(page) = &there.pages[(at >> 6) as usize % FAN] else {
-                at = ((at >> 6) << 6).checked_sub(1)?;
-                continue;
-            };
-            let upto = at as usize % FAN;
-            if let Some(found) = page.slots[..=upto].iter().rposition(|slot| *slot != ABSENT) {
-                return Some((signed(at - (upto - found) as u64), page.slots[found]));
+            let (page, upto) = ((at >> 6) as usize % FAN, at as usize % FAN);
+            let has = there.has[page] << (FAN - 1 - upto);
+            if has != 0 {
+                let before = has.leading_zeros() as usize;
+                return Some((signed(at - before as u64), there.slot(page, upto - before)));
             }
             at = ((at >> 6) << 6).checked_sub(1)?;
         }
@@ -295,10 +314,9 @@ impl Dense {
         let before = &self.areas[..number.min(self.areas.len())];
         let mut rank: usize = before.iter().flatten().map(|area| area.rows as usize).sum();
         if let Some(Some(area)) = self.areas.get(number) {
-            rank += area.pages[..page].iter().flatten().map(|page| page.rows as usize).sum::<usize>();
-            if let Some(page) = &area.pages[page] {
-                rank += page.slots[..at].iter().filter(|slot| **slot != ABSENT).count();
-            }
+            let below = area.has[page] & ((1 << at) - 1);
+            rank +=
+                area.has[..page].iter().chain([&below]).map(|has| has.count_ones() as usize).sum::<usize>();
         }
         rank
     }

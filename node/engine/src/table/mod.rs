@@ -1,7 +1,7 @@
 //! The rows of a list: columns of fields, a way from keys to rows, and indexes; copies share what they have in common.
 //!
-//! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `columns` what a field has in
-//! them; `dense` and `sorted` find rows by key, `sorted` is also what an index is: `shape` says what its entries are made
+//! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `words` pages of numbers, `columns`
+//! what a field has in them; `dense` and `sorted` find rows by key, `sorted` is also what an index is: `shape` says what its entries are made
 //! of, `tree` and `entries` are its B+tree, `runs` what an index of numbers close together is, in `piece`s. `change` gives a list
 //! another shape, `totals` folds groups of rows.
 //!
@@ -25,8 +25,9 @@ mod tests;
 mod totals;
 mod tree;
 mod walk;
+mod words;
 
-use crate::codec;
+use crate::codec::Words;
 use crate::keyed::{Key, Layout, Range, Row};
 use columns::Column;
 use dense::Dense;
@@ -42,6 +43,17 @@ pub(crate) use walk::Walk;
 /// Where a row stands until one is put or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
+
+impl Slot {
+    pub(crate) fn of(number: u32) -> Slot {
+        Slot(number)
+    }
+
+    /// Below [`ROWS_MAX`].
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// Rows that one list may have: a place is a number of 32 bits, and memory ends before.
 pub(crate) const ROWS_MAX: usize = 1 << 31;
@@ -187,10 +199,10 @@ impl Keyed {
         None
     }
 
-    /// Puts a row of a key that no row has. Whoever does has seen that there is room ([`ROWS_MAX`]).
-    pub(crate) fn add(&mut self, key: &Key, row: &[Value]) {
+    /// Puts a row of a key that no row has; where it stands. Whoever does has seen that there is room ([`ROWS_MAX`]).
+    pub(crate) fn add(&mut self, key: &Key, row: &[Value]) -> Option<Slot> {
         if self.len >= ROWS_MAX {
-            return;
+            return None;
         }
         let slot = self.len as u32;
         for (column, value) in self.columns.iter_mut().zip(row) {
@@ -202,6 +214,7 @@ impl Keyed {
         for index in &mut self.indexes {
             index.insert(&after, None);
         }
+        Some(Slot(slot))
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Row> {
@@ -260,22 +273,14 @@ impl Keyed {
         self.columns.get(field as usize)?.plain_word(slot as usize)
     }
 
-    /// Appends, as `codec` writes them, the first fields of a row as far as they are plain words; how many. The key's word
-    /// is not looked for.
-    pub(crate) fn put_words(&self, key: &Key, Slot(slot): Slot, out: &mut Vec<u8>) -> usize {
-        let known = match (key, self.layout.keys.as_slice()) {
-            (Key::Word(word), [field]) => Some((usize::from(*field), *word)),
-            _ => None,
-        };
+    /// Writes the first fields of a row as far as they are plain words; how many.
+    #[inline(always)]
+    pub(crate) fn put_words(&self, Slot(slot): Slot, out: &mut Words<'_>) -> usize {
         for (number, column) in self.columns.iter().enumerate() {
-            let word = match known {
-                Some((field, word)) if field == number => word,
-                _ => match column.plain_word(slot as usize) {
-                    Some(word) => word,
-                    None => return number,
-                },
-            };
-            codec::put_word(word, out);
+            match column.plain_word(slot as usize) {
+                Some(word) => out.put(word),
+                None => return number,
+            }
         }
         self.columns.len()
     }
@@ -286,8 +291,8 @@ impl Keyed {
         if self.indexes.iter().any(|index| index.shape.has(field)) {
             return false;
         }
-        let place = self.columns.get_mut(field as usize).and_then(|column| column.plain_place(slot as usize));
-        place.map(|place| *place = word).is_some()
+        let column = self.columns.get_mut(field as usize);
+        column.and_then(|column| column.replace_plain(slot as usize, word)).is_some()
     }
 
     /// Finds the row at a place by its key from now on.

@@ -1,5 +1,5 @@
-//! A vector whose copies share what they have in common: pages of `N` elements below branches of 64 pages below a root,
-//! and behind them a tail of at most `N` that each copy has for itself, so that what comes last, and what is short, is
+//! A vector whose copies share what they have in common: pages below branches of 64 pages below a root, and behind them a
+//! tail shorter than a page that each copy has for itself, so that what comes last, and what is short, is
 //! changed without looking who shares it. Changing an element of a page copies its page, its branch and the root where a
 //! copy still holds them, and nothing otherwise.
 
@@ -8,32 +8,74 @@ use std::sync::Arc;
 /// Pages of a branch.
 const BRANCH: usize = 64;
 
-type Page<T, const N: usize> = Arc<[T; N]>;
-type Branch<T, const N: usize> = Arc<[Option<Page<T, N>>; BRANCH]>;
+/// Elements that copies share: so many as its type says.
+pub(super) trait Page: Clone {
+    type Element: Clone + Default;
+    /// How many elements it has.
+    const LEN: usize;
+
+    /// Of as many elements.
+    fn new(elements: &[Self::Element]) -> Self;
+
+    /// One that is there.
+    fn get(&self, at: usize) -> Self::Element;
+
+    /// Puts another one where one is, and gives that; nobody else sees it.
+    fn put(&mut self, at: usize, element: Self::Element) -> Self::Element;
+
+    /// Bytes, not counting what elements point to.
+    fn memory(&self) -> usize;
+}
+
+impl<T: Clone + Default, const N: usize> Page for Arc<[T; N]> {
+    type Element = T;
+    const LEN: usize = N;
+
+    fn new(elements: &[T]) -> Self {
+        Arc::new(std::array::from_fn(|at| elements.get(at).cloned().unwrap_or_default()))
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> T {
+        self[at].clone()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, at: usize, element: T) -> T {
+        std::mem::replace(&mut Arc::make_mut(self)[at], element)
+    }
+
+    fn memory(&self) -> usize {
+        COUNTS + N * size_of::<T>()
+    }
+}
+
+/// Bytes of an `Arc`'s counts.
+pub(super) const COUNTS: usize = 2 * size_of::<usize>();
 
 #[derive(Debug, Clone)]
-pub(super) struct Pages<T, const N: usize> {
-    root: Arc<Vec<Branch<T, N>>>,
+pub(super) struct Pages<P: Page> {
+    root: Arc<Vec<Arc<[Option<P>; BRANCH]>>>,
     /// Elements in pages: whole ones.
     paged: usize,
     /// Those behind.
-    tail: Vec<T>,
+    tail: Vec<P::Element>,
 }
 
-impl<T: Clone + Default, const N: usize> Pages<T, N> {
+impl<P: Page> Pages<P> {
     pub(super) fn new() -> Self {
         Pages { root: Arc::new(Vec::new()), paged: 0, tail: Vec::new() }
     }
 
     /// So many times the same element, in one page that all share.
-    pub(super) fn filled(element: &T, len: usize) -> Self {
-        let page = Arc::new(std::array::from_fn(|_| element.clone()));
-        let branch = Arc::new(std::array::from_fn(|_| Some(Arc::clone(&page))));
-        let pages = len / N;
+    pub(super) fn filled(element: &P::Element, len: usize) -> Self {
+        let page = P::new(&vec![element.clone(); P::LEN]);
+        let branch = Arc::new(std::array::from_fn(|_| Some(page.clone())));
+        let pages = len / P::LEN;
         let mut filled = Pages {
             root: Arc::new(vec![branch; pages.div_ceil(BRANCH)]),
-            paged: pages * N,
-            tail: vec![element.clone(); len % N],
+            paged: pages * P::LEN,
+            tail: vec![element.clone(); len % P::LEN],
         };
         filled.drop_beyond(pages);
         filled
@@ -45,33 +87,38 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     }
 
     #[inline]
-    pub(super) fn get(&self, at: usize) -> Option<&T> {
+    pub(super) fn get(&self, at: usize) -> Option<P::Element> {
         if at >= self.paged {
-            return self.tail.get(at - self.paged);
+            return self.tail.get(at - self.paged).cloned();
         }
-        Some(&self.root.get(at / (N * BRANCH))?[at / N % BRANCH].as_ref()?[at % N])
+        Some(self.page(at / P::LEN)?.get(at % P::LEN))
     }
 
-    /// All elements, page by page: `N`, and fewer in the last one.
-    pub(super) fn pages(&self) -> impl Iterator<Item = &[T]> {
-        let pages = self.root.iter().flat_map(|branch| branch.iter().flatten());
-        pages.map(|page| page.as_slice()).take(self.paged / N).chain([self.tail.as_slice()])
+    /// A whole page.
+    #[inline]
+    pub(super) fn page(&self, number: usize) -> Option<&P> {
+        self.root.get(number / BRANCH)?[number % BRANCH].as_ref()
     }
 
-    /// The place of an element that is there.
+    /// What stands behind the whole pages.
+    pub(super) fn tail(&self) -> &[P::Element] {
+        &self.tail
+    }
+
+    /// Puts another element where one is, and gives that.
     #[inline(always)]
-    pub(super) fn place(&mut self, at: usize) -> Option<&mut T> {
+    pub(super) fn put(&mut self, at: usize, element: P::Element) -> Option<P::Element> {
         if at >= self.paged {
-            return self.tail.get_mut(at - self.paged);
+            return Some(std::mem::replace(self.tail.get_mut(at - self.paged)?, element));
         }
-        let branch = Arc::make_mut(&mut self.root).get_mut(at / (N * BRANCH))?;
-        let page = Arc::make_mut(branch)[at / N % BRANCH].as_mut()?;
-        Some(&mut Arc::make_mut(page)[at % N])
+        let branch = Arc::make_mut(&mut self.root).get_mut(at / (P::LEN * BRANCH))?;
+        let page = Arc::make_mut(branch)[at / P::LEN % BRANCH].as_mut()?;
+        Some(page.put(at % P::LEN, element))
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, element: T) {
-        if self.tail.len() == N {
+    pub(super) fn push(&mut self, element: P::Element) {
+        if self.tail.len() == P::LEN {
             self.add_page();
         }
         self.tail.push(element);
@@ -80,23 +127,23 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     /// Makes a page of the tail.
     #[cold]
     fn add_page(&mut self) {
-        let number = self.paged / N;
+        let number = self.paged / P::LEN;
         let root = Arc::make_mut(&mut self.root);
         if number / BRANCH == root.len() {
             root.push(Arc::new(std::array::from_fn(|_| None)));
         }
-        let mut tail = self.tail.drain(..);
-        let page = Arc::new(std::array::from_fn(|_| tail.next().unwrap_or_default()));
-        Arc::make_mut(&mut root[number / BRANCH])[number % BRANCH] = Some(page);
-        self.paged += N;
+        Arc::make_mut(&mut root[number / BRANCH])[number % BRANCH] = Some(P::new(&self.tail));
+        self.tail.clear();
+        self.paged += P::LEN;
     }
 
     /// Takes the last element.
-    pub(super) fn pop(&mut self) -> Option<T> {
+    pub(super) fn pop(&mut self) -> Option<P::Element> {
         if self.tail.is_empty() {
-            let number = self.paged.checked_sub(N)? / N;
-            self.tail.extend_from_slice(&self.root.get(number / BRANCH)?[number % BRANCH].as_ref()?[..]);
-            self.paged = number * N;
+            let number = self.paged.checked_sub(P::LEN)? / P::LEN;
+            let page = self.root.get(number / BRANCH)?[number % BRANCH].as_ref()?;
+            self.tail.extend((0..P::LEN).map(|at| page.get(at)));
+            self.paged = number * P::LEN;
             self.drop_beyond(number);
         }
         self.tail.pop()
@@ -124,10 +171,9 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
 
     /// Bytes, not counting what elements point to.
     pub(super) fn memory(&self) -> usize {
-        let counts = 2 * size_of::<usize>();
-        let page = counts + N * size_of::<T>();
-        let branch = counts + BRANCH * size_of::<usize>();
-        let pages = self.paged / N * page + self.tail.capacity() * size_of::<T>();
-        counts + self.root.capacity() * size_of::<usize>() + self.root.len() * branch + pages
+        let branch = COUNTS + BRANCH * size_of::<Option<P>>();
+        let pages = self.root.iter().flat_map(|branch| branch.iter().flatten()).map(Page::memory);
+        let root = COUNTS + self.root.capacity() * size_of::<usize>() + self.root.len() * branch;
+        root + pages.sum::<usize>() + self.tail.capacity() * size_of::<P::Element>()
     }
 }

@@ -470,10 +470,12 @@ fn long_strings() {
 fn a_row_takes_few_bytes_also_after_most_were_removed() {
     let layout = layout(&vec![Type::Int; 5], &[0], &[], &[]);
     const ROWS: u64 = 100_000;
-    for (most, key) in [(56, (|at| at as i64) as fn(u64) -> i64), (72, |at| Random(at).next() as i64)] {
+    let dense = (|at| at as i64) as fn(u64) -> i64;
+    let random = (|at| Random(at).next() as i64) as fn(u64) -> i64;
+    for (most, key, scale) in [(20, dense, 1), (56, dense, 1 << 40), (52, random, 1), (72, random, 1 << 40)] {
         let mut table = Keyed::new(Arc::clone(&layout));
         let mut random = Random(7);
-        let row = |at: u64| [key(at), 1, 2, 3, at as i64].map(Value::Word);
+        let row = |at: u64| [key(at), scale, 2 * scale, 3 * scale, at as i64 * scale].map(Value::Word);
         let each = |table: &Keyed| table.memory() as f64 / table.len() as f64;
         for at in 0..ROWS {
             table.put(&Key::Word(key(at)), &row(at));

@@ -1,6 +1,8 @@
 //! What is made of a field of the rows of each group, in one run over columns: the order of rows is nothing to it.
 
 use super::Keyed;
+use super::pages::Pages;
+use super::words::{WORDS, WordPage};
 use weft::code::Fold;
 
 /// Groups that there may be for each row, counted from the least to the greatest: where more were possible, most would be
@@ -37,17 +39,19 @@ impl Keyed {
     /// rows are alike in are far apart.
     pub(crate) fn totals(&self, alike: u16, field: u16, fold: Fold) -> Option<Totals> {
         let (groups, words) = (self.columns.get(alike as usize)?, self.columns.get(field as usize)?);
-        let ends = |(least, greatest): (i64, i64), page: &[i64]| {
-            page.iter()
-                .fold((least, greatest), |(least, greatest), word| (least.min(*word), greatest.max(*word)))
-        };
-        let (first, last) = groups.words()?.fold((i64::MAX, i64::MIN), ends);
+        let (groups, words) = (groups.words()?, words.words()?);
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        runs([groups, groups], |[groups, _]| {
+            for group in groups {
+                (first, last) = (first.min(*group), last.max(*group));
+            }
+        });
         let span = usize::try_from(last.checked_sub(first)?).ok()?;
         if span >= self.len * GROUPS_A_ROW + GROUPS_FREE {
             return None;
         }
         let mut totals = vec![None; span + 1];
-        let rows = groups.words()?.zip(words.words()?);
+        let rows = [groups, words];
         match fold {
             Fold::Sum => fold_into(&mut totals, first, rows, |total, word| total + word),
             Fold::Least => fold_into(&mut totals, first, rows, Ord::min),
@@ -57,21 +61,34 @@ impl Keyed {
     }
 }
 
+/// Hands over the words of two columns of one list, as many of each, until all were.
 #[inline]
-fn fold_into<'p>(
+fn runs(columns: [&Pages<WordPage>; 2], mut take: impl FnMut([&[i64]; 2])) {
+    let mut rooms = [[0; WORDS]; 2];
+    let [left, right] = &mut rooms;
+    let mut number = 0;
+    while let [Some(first), Some(second)] = columns.map(|column| column.page(number)) {
+        take([first.read(left), second.read(right)]);
+        number += 1;
+    }
+    take(columns.map(Pages::tail));
+}
+
+#[inline]
+fn fold_into(
     totals: &mut [Option<i128>],
     first: i64,
-    pages: impl Iterator<Item = (&'p [i64], &'p [i64])>,
+    columns: [&Pages<WordPage>; 2],
     fold: impl Fn(i128, i128) -> i128,
 ) {
-    for (groups, words) in pages {
+    runs(columns, |[groups, words]| {
         for (group, word) in groups.iter().zip(words) {
             if let Some(total) = totals.get_mut((group - first) as usize) {
                 let word = i128::from(*word);
                 *total = Some(total.map_or(word, |before| fold(before, word)));
             }
         }
-    }
+    });
 }
 
 #[cfg(test)]
