@@ -2,7 +2,7 @@
 //!
 //! How the parts meet: a suite declares its figures, makes the contenders of each and hands them to `pairs`, which runs
 //! them in turn while `machine` watches what else goes on; a `figure` is what came of it and what follows from that;
-//! `report` shows it. `data` makes what all contenders get.
+//! `report` shows it. `suite` is what suites have in common; `data` makes what all contenders get.
 //!
 //! Nothing depends on this room.
 
@@ -12,6 +12,7 @@ mod language;
 mod machine;
 mod pairs;
 mod report;
+mod suite;
 
 use clap::{Parser, ValueEnum};
 use std::io::{self, Write};
@@ -107,10 +108,13 @@ fn main() -> ExitCode {
 /// Whether every figure was measured.
 fn run(arguments: &Arguments) -> Result<bool, BenchError> {
     let mut output = io::stdout();
-    if let Suite::Alone = arguments.suite {
-        language::count_alone(&arguments.names, &mut output)?;
-        return Ok(true);
-    }
+    let figures = match arguments.suite {
+        Suite::Language => language::FIGURES,
+        Suite::Alone => {
+            language::count_alone(&arguments.names, &mut output)?;
+            return Ok(true);
+        }
+    };
     let provenance = machine::provenance()?;
     if !arguments.json {
         writeln!(output, "{}\n", report::heading(&provenance))?;
@@ -121,7 +125,7 @@ fn run(arguments: &Arguments) -> Result<bool, BenchError> {
         _ => Extent::Whole,
     };
     let mut all = true;
-    language::run(&arguments.names, extent, &mut |declared, measured| {
+    suite::run(figures, &arguments.names, extent, &mut |declared, measured| {
         all &= measured.is_ok();
         match (measured, arguments.json) {
             (Ok(figure), true) => writeln!(output, "{}", figure.json(&provenance))?,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use store::{Folder, Log, Opened, Storage, StoreError, write_whole};
+use store::{Contents, Folder, Log, Opened, Storage, StoreError, write_whole};
 use zeroize::Zeroizing;
 
 /// The node's keys: losing this file is losing the node.
@@ -113,6 +113,36 @@ pub fn open(mut folder: Folder) -> Result<(Identity, Log<Folder>, Opened, Recove
         }
     };
     Ok((identity, log, opened, recovery))
+}
+
+/// A node's folder, as it was read.
+pub struct Looked {
+    /// Its keys.
+    pub identity: Identity,
+    /// What its log says of itself.
+    pub contents: Contents,
+    /// What its log says.
+    pub recovery: Recovery,
+}
+
+/// Reads a node's folder as [`open`] does, and changes nothing of it.
+///
+/// # Errors
+/// As [`open`].
+pub fn look(dir: &Path) -> Result<Looked, NodeError> {
+    let mut folder = Folder::open_to_read(dir)?;
+    let path = folder.path().to_owned();
+    let before = ControlFile::read(&path).map(|control| control.log);
+    if !has_log(&mut folder)? {
+        return Err(NodeError::NoLog { path });
+    }
+    let identity = read_identity(&path)?;
+    let mut recovery = Recovery::default();
+    let contents = store::read(&mut folder, &mut |change| recovery.change(change))?;
+    if before.is_some_and(|before| contents.log_id.is_none_or(|log_id| before != hex(&log_id))) {
+        return Err(NodeError::OtherLog { path });
+    }
+    Ok(Looked { identity, contents, recovery })
 }
 
 fn has_log(folder: &mut Folder) -> Result<bool, NodeError> {

@@ -21,6 +21,7 @@ mod rehearsal;
 mod room;
 mod service;
 pub mod source;
+pub mod stored;
 mod web;
 
 pub use folder::ControlFile;

@@ -1,14 +1,14 @@
 //! What can be done with a node's folder while no node runs on it: the same core, driven by hand.
 
-use crate::folder::{self, ControlFile};
-use crate::process::{CARD_SEQUENCE, NodeError, Recovered, recover};
+use crate::folder::{self, ControlFile, Looked};
+use crate::process::{CARD_SEQUENCE, NodeError, Recovered, look, recover};
 use crate::rehearsal::{self, Before, NoPlan, Wanted};
 use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use store::{Folder, Log};
+use store::{Folder, Log, Storage};
 
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
@@ -38,11 +38,13 @@ pub enum OfflineError {
 /// # Errors
 /// The folder cannot be opened, or a node runs on it.
 pub fn identity(dir: &Path) -> Result<(NodeId, Ticket), OfflineError> {
-    let folder = Folder::open(dir).map_err(NodeError::from)?;
-    let path = folder.path().to_owned();
-    let identity =
-        if folder::is_nodes(&path) { folder::read_identity(&path)? } else { folder::open(folder)?.0 };
-    let addresses = ControlFile::read(&path)
+    let identity = if folder::is_nodes(dir) {
+        let _locked = Folder::open_to_read(dir).map_err(NodeError::from)?;
+        folder::read_identity(dir)?
+    } else {
+        folder::open(Folder::open(dir).map_err(NodeError::from)?)?.0
+    };
+    let addresses = ControlFile::read(dir)
         .map(|control| fabric::addresses::reachable(control.fabric))
         .unwrap_or_default();
     Ok((identity.id(), identity.ticket(CARD_SEQUENCE, &addresses)))
@@ -77,12 +79,13 @@ pub fn give_up(dir: &Path, endpoint: String) -> Result<(), OfflineError> {
     control(dir, Control::GiveUp(endpoint)).map(drop)
 }
 
-/// What a running node says at `/-/status`.
+/// What a running node says at `/-/status`. Nothing of the folder is changed.
 ///
 /// # Errors
-/// The folder cannot be opened.
+/// The folder cannot be read.
 pub fn status(dir: &Path) -> Result<Value, OfflineError> {
-    match control(dir, Control::Status)? {
+    must_be_a_nodes(dir)?;
+    match asked(look(dir)?, Control::Status)? {
         Reply::Status(status) => Ok(json!(status)),
         reply => unreachable!("the core answers a status with one, not {reply:?}"),
     }
@@ -93,12 +96,9 @@ pub fn status(dir: &Path) -> Result<Value, OfflineError> {
 /// # Errors
 /// The folder cannot be opened, the source is not right, or the app was never on this node.
 pub fn plan(dir: &Path, source: &str) -> Result<Value, OfflineError> {
-    if !folder::is_nodes(dir) {
-        return Err(OfflineError::NoNode(dir.to_owned()));
-    }
+    must_be_a_nodes(dir)?;
     let module = rehearsal::read(source)?;
-    let folder = Folder::open(dir).map_err(NodeError::from)?;
-    let (.., recovery) = folder::open(folder)?;
+    let Looked { recovery, .. } = folder::look(dir)?;
     let sends = recovery.sends(&module.name).map_err(NodeError::from)?;
     let ran = recovery.source(&module.name).and_then(|source| rehearsal::read(source).ok());
     let kept = recovery.app(&module.name, &module).map_err(NodeError::from)?;
@@ -109,11 +109,21 @@ pub fn plan(dir: &Path, source: &str) -> Result<Value, OfflineError> {
 }
 
 fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {
-    if !folder::is_nodes(dir) {
-        return Err(OfflineError::NoNode(dir.to_owned()));
-    }
+    must_be_a_nodes(dir)?;
     let folder = Folder::open(dir).map_err(NodeError::from)?;
-    let Recovered { mut log, mut core, .. } = recover(folder, Vec::new())?;
+    asked(recover(folder, Vec::new())?, control)
+}
+
+fn must_be_a_nodes(dir: &Path) -> Result<(), OfflineError> {
+    match folder::is_nodes(dir) {
+        true => Ok(()),
+        false => Err(OfflineError::NoNode(dir.to_owned())),
+    }
+}
+
+/// What a core says to this.
+fn asked<S: Storage>(recovered: Recovered<S>, control: Control) -> Result<Reply, OfflineError> {
+    let Recovered { mut log, mut core, .. } = recovered;
     settle(&mut log, &mut core)?;
     core.handle(crate::clock::now(), Input::Control { reply: ReplyId(0), control });
     match settle(&mut log, &mut core)? {
@@ -124,7 +134,7 @@ fn control(dir: &Path, control: Control) -> Result<Reply, OfflineError> {
 }
 
 /// Carries out effects until there are none; the reply among them.
-fn settle(log: &mut Log<Folder>, core: &mut Core) -> Result<Option<Reply>, OfflineError> {
+fn settle<S: Storage>(log: &mut Log<S>, core: &mut Core) -> Result<Option<Reply>, OfflineError> {
     let mut answer = None;
     while let Some(effect) = core.poll_effect() {
         match effect {

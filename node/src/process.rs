@@ -2,7 +2,7 @@
 
 use crate::board::Board;
 use crate::checkpointer::Checkpointer;
-use crate::folder;
+use crate::folder::{self, Looked};
 use crate::http;
 use crate::log_writer;
 use crate::owner::{Owner, Ports};
@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use store::{Folder, Log, Opened, StoreError};
+use store::{Folder, Log, Memory, Opened, Storage, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use weft::Module;
@@ -369,15 +369,35 @@ fn allow_loss(apps: &mut [Source], allowed: Vec<String>) -> Result<(), NodeError
 }
 
 /// A node's folder, opened, and the core that recovered from its log.
-pub(crate) struct Recovered {
+pub(crate) struct Recovered<S: Storage> {
     pub(crate) identity: Identity,
-    pub(crate) log: Log<Folder>,
+    pub(crate) log: Log<S>,
     pub(crate) opened: Opened,
     pub(crate) core: Core,
 }
 
+/// A core without apps as a folder's log has it, of which nothing is changed: what the core would write goes to a log in
+/// memory, and the start that this would be is counted nowhere.
+pub(crate) fn look(dir: &Path) -> Result<Recovered<Memory>, NodeError> {
+    let Looked { identity, contents, recovery } = folder::look(dir)?;
+    let (log, opened) = Log::open(Memory::new(0), entropy()?, &mut |_| {})?;
+    let [random, seed] = [entropy()?, entropy()?];
+    let mut run = Run { counter: contents.run + 1, random: [0; 16] };
+    run.random.copy_from_slice(&random[..16]);
+    let start = Start {
+        me: identity.id(),
+        run,
+        entropy: seed,
+        now: crate::clock::now(),
+        synced: opened.synced,
+        apps: Vec::new(),
+        notices: notices_of_damage(&contents.passed_over).collect(),
+    };
+    Ok(Recovered { identity, log, core: recovery.start(start)?, opened })
+}
+
 /// Opens the folder and recovers the core from its log.
-pub(crate) fn recover(folder: Folder, apps: Vec<Source>) -> Result<Recovered, NodeError> {
+pub(crate) fn recover(folder: Folder, apps: Vec<Source>) -> Result<Recovered<Folder>, NodeError> {
     let (identity, log, opened, recovery) = folder::open(folder)?;
     let [random, seed] = [entropy()?, entropy()?];
     let mut run = Run { counter: opened.run, random: [0; 16] };
@@ -401,13 +421,17 @@ fn notices(opened: &Opened) -> Vec<String> {
     };
     let rotten =
         |cut| format!("unused bytes of the log had changed and were cleared; the disk may be failing: {cut}");
-    let damaged = |why: &String| {
+    let mended = opened.cut.iter().map(torn).chain(opened.mended.iter().map(rotten));
+    mended.chain(notices_of_damage(&opened.passed_over)).collect()
+}
+
+/// What a person should know of checkpoints that were passed over.
+fn notices_of_damage(passed_over: &[String]) -> impl Iterator<Item = String> {
+    passed_over.iter().map(|why| {
         format!(
             "the newest checkpoint cannot be used; the one before it and the log after that were, and nothing is lost. The disk may be failing: {why}"
         )
-    };
-    let passed_over = opened.passed_over.iter().map(damaged);
-    opened.cut.iter().map(torn).chain(opened.mended.iter().map(rotten)).chain(passed_over).collect()
+    })
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, NodeError> {

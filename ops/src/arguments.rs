@@ -59,6 +59,9 @@ pub enum Command {
     /// Say how a node is, and what waits for whom and why
     #[command(after_help = EXIT_CODES)]
     Status(At),
+    /// Look at what a folder holds, while no node runs on it
+    #[command(subcommand, after_help = EXIT_CODES)]
+    Store(StoreCommand),
     /// Run two nodes, ann and ben, that write to each other; kill one and see that no line is lost
     #[command(after_help = DEMO_HELP)]
     Demo(DemoArguments),
@@ -149,6 +152,45 @@ pub struct At {
     #[arg(long)]
     pub json: bool,
 }
+
+/// What can be done with what a node's folder holds.
+#[derive(Debug, PartialEq, Eq, Subcommand)]
+pub enum StoreCommand {
+    /// Look at every frame of the log and every row of the checkpoints, and say what is wrong and where
+    #[command(after_help = STORE_CHECK_HELP)]
+    Check(AtRest),
+    /// Say how much there is: rows, files, and what a start has to read
+    #[command(after_help = STORE_STAT_HELP)]
+    Stat(AtRest),
+}
+
+/// The folder of a node that does not run.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct AtRest {
+    /// The node's folder; the node must be stopped
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const STORE_CHECK_HELP: &str = "\
+Nothing is changed. Stop the node first. What a crash left of the last frame is nothing wrong: a start removes it. What the rows mean is not \
+asked.
+With --json one object a line for each range that is wrong: {\"damaged\":FILE,\"from\":…,\"to\":…,\"why\":…}, in bytes, the end \
+excluded, null where it is the whole file; then {\"whole\":…,\"segments\":…,\"frames\":…,\"changes\":…,\"checkpoints\":…,\"damages\":…,\
+\"torn\":…,\"refused\":…}, the last being why a node does not start, or null. A folder that cannot be looked at is {\"error\":WHY}.
+
+Exit codes: 0 all is as it was written; 1 something is not, or cannot be looked at; 2 the command line is wrong.";
+
+const STORE_STAT_HELP: &str = "\
+Nothing is changed. Stop the node first. A damaged log is refused: `selvedge store check` says all that is wrong.
+With --json one object: {\"rows\":{\"count\":…,\"bytes\":…},\"segments\":{…},\"checkpoints\":{…},\"spares\":{…},\"bytes\":…,\
+\"bytes_per_byte\":…,\"starts\":…,\"frame\":…,\"checkpoint\":{\"file\":…,\"frame\":…,\"seconds\":…},\"replayed_bytes\":…,\"changed_bytes\":…}; a failure is {\"error\":WHY}. A start reads the checkpoint and \
+replayed_bytes of frames, in which changed_bytes of rows are.
+
+Exit codes: 0 done; 1 the folder cannot be read, with why; 2 the command line is wrong.";
 
 /// What can be done with peers.
 #[derive(Debug, PartialEq, Eq, Subcommand)]
@@ -269,6 +311,7 @@ impl Arguments {
                 | PeerCommand::Add { at: At { json, .. }, .. }
                 | PeerCommand::Remove { at: At { json, .. }, .. },
             ) => *json,
+            Command::Store(StoreCommand::Check(at) | StoreCommand::Stat(at)) => at.json,
             Command::App(command) => command.json(),
             Command::Completions { .. } | Command::Man { .. } => false,
         }
@@ -328,6 +371,8 @@ mod tests {
             ),
         );
         check("status --dir d --json", r#"Status(At { dir: "d", json: true })"#);
+        check("store check --dir d --json", r#"Store(Check(AtRest { dir: "d", json: true }))"#);
+        check("store stat --dir d", r#"Store(Stat(AtRest { dir: "d", json: false }))"#);
         check("peer list --dir d", r#"Peer(List(At { dir: "d", json: false }))"#);
         check(
             &format!("peer add --dir d {} --name ben --json", ticket()),

@@ -1,7 +1,7 @@
 //! The `selvedge` command: everything a person does is one of its subcommands.
 //!
 //! `arguments` is what was asked for, parsed without looking at the machine; a module for each subcommand makes it real.
-//! `node` runs a node, `peer` asks a node or its folder, `demo` runs two nodes and what lies between them, `app` is for
+//! `node` runs a node, `peer` asks a node or its folder, `store` looks at what a folder holds, `demo` runs two nodes and what lies between them, `app` is for
 //! writing apps and needs no node, `manual` describes the command itself. `control` is
 //! the way to a running node, `output` the way to whoever asked, `nearby` what a mistyped path likely meant. Nothing here knows how a node works: what is more than
 //! asking and showing belongs to the node. `anyhow` is used here and nowhere else.
@@ -16,6 +16,7 @@ mod node;
 mod output;
 mod peer;
 mod signals;
+mod store;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ fn run(arguments: Arguments, output: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Man { dir } => manual::pages(&dir, output),
         Command::Id { at, qr } => peer::id(&at.dir, qr, output).map(|()| ExitCode::SUCCESS),
         Command::Status(at) => peer::status(&at.dir, output).map(|()| ExitCode::SUCCESS),
+        Command::Store(command) => store::run(command, output),
         Command::Peer(PeerCommand::Add { at, ticket, name, addresses }) => {
             peer::add(&at.dir, &ticket, &name, &addresses, output).map(|()| ExitCode::SUCCESS)
         }

@@ -1,10 +1,10 @@
 //! AES-256-GCM: the only module that names the cipher, so that another backend can take its place.
 //!
 //! It knows keys, nonces and bytes; which key and which nonce is the key schedule's business, as is that no pair of them
-//! ever seals twice.
+//! ever seals twice. The cipher is that of AWS-LC: it draws nothing random here, so that the same key, nonce and bytes give
+//! the same seal everywhere, and its expanded keys are erased when freed (`OPENSSL_free` cleanses).
 
-use aes_gcm::aead::{Aead, KeyInit, Payload};
-use aes_gcm::{Aes256Gcm, Nonce};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 /// Bytes that sealing adds: the authentication tag.
 pub const TAG_BYTES: usize = 16;
@@ -18,18 +18,35 @@ pub(crate) const NONCE_BYTES: usize = 12;
 pub struct OpenError;
 
 /// A key that seals and opens. The expanded key is erased when dropped.
-pub(crate) struct AeadKey(Box<Aes256Gcm>);
+pub(crate) struct AeadKey(LessSafeKey);
 
 impl AeadKey {
     pub(crate) fn new(key: &[u8; 32]) -> AeadKey {
-        AeadKey(Box::new(Aes256Gcm::new(key.into())))
+        let key = UnboundKey::new(&AES_256_GCM, key).expect("a key of AES-256 has 32 bytes");
+        AeadKey(LessSafeKey::new(key))
     }
 
     /// `plaintext` sealed, with its tag of [`TAG_BYTES`] at the end.
     pub(crate) fn seal(&self, nonce: &[u8; NONCE_BYTES], header: &[u8], plaintext: &[u8]) -> Vec<u8> {
-        self.0
-            .encrypt(&Nonce::from(*nonce), Payload { msg: plaintext, aad: header })
-            .expect("nothing sealed here is near the 64 GiB that one nonce can seal")
+        let mut sealed = Vec::with_capacity(plaintext.len() + TAG_BYTES);
+        sealed.extend_from_slice(plaintext);
+        let tag = self.seal_bytes(nonce, header, &mut sealed);
+        sealed.extend_from_slice(&tag);
+        sealed
+    }
+
+    /// Seals what stands in `message` behind its header, and appends the tag.
+    pub(crate) fn seal_behind(&self, nonce: &[u8; NONCE_BYTES], header_bytes: usize, message: &mut Vec<u8>) {
+        let (header, plaintext) = message.split_at_mut(header_bytes);
+        let tag = self.seal_bytes(nonce, header, plaintext);
+        message.extend_from_slice(&tag);
+    }
+
+    fn seal_bytes(&self, nonce: &[u8; NONCE_BYTES], header: &[u8], bytes: &mut [u8]) -> [u8; TAG_BYTES] {
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let sealed = self.0.seal_in_place_separate_tag(nonce, Aad::from(header), bytes);
+        let tag = sealed.expect("nothing sealed here is near the 64 GiB that one nonce can seal");
+        tag.as_ref().try_into().expect("a tag of AES-256-GCM has 16 bytes")
     }
 
     pub(crate) fn open(
@@ -38,7 +55,28 @@ impl AeadKey {
         header: &[u8],
         ciphertext: &[u8],
     ) -> Result<Vec<u8>, OpenError> {
-        self.0.decrypt(&Nonce::from(*nonce), Payload { msg: ciphertext, aad: header }).map_err(|_| OpenError)
+        let mut plaintext = Vec::new();
+        self.open_into(nonce, header, ciphertext, &mut plaintext)?;
+        Ok(plaintext)
+    }
+
+    /// Replaces what is in `plaintext`. It is empty if the ciphertext does not open.
+    pub(crate) fn open_into(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        header: &[u8],
+        ciphertext: &[u8],
+        plaintext: &mut Vec<u8>,
+    ) -> Result<(), OpenError> {
+        plaintext.clear();
+        let (ciphertext, tag) = ciphertext.split_last_chunk::<TAG_BYTES>().ok_or(OpenError)?;
+        plaintext.resize(ciphertext.len(), 0);
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let opened = self.0.open_separate_gather(nonce, Aad::from(header), ciphertext, tag, plaintext);
+        opened.map_err(|_| {
+            plaintext.clear();
+            OpenError
+        })
     }
 }
 
@@ -65,6 +103,14 @@ mod tests {
         ));
         let key = AeadKey::new(&key);
         assert_eq!(key.seal(&nonce, &header, &plaintext), ciphertext);
+        let mut message = [&header[..], &plaintext].concat();
+        key.seal_behind(&nonce, header.len(), &mut message);
+        assert_eq!(message, [&header[..], &ciphertext].concat());
+        let mut opened = vec![1];
+        assert_eq!(key.open_into(&nonce, &header, &ciphertext, &mut opened), Ok(()));
+        assert_eq!(opened, plaintext);
+        assert_eq!(key.open_into(&nonce, &header, &ciphertext[1..], &mut opened), Err(OpenError));
+        assert_eq!(key.open_into(&nonce, &header, &[], &mut opened), Err(OpenError));
         assert_eq!(key.open(&nonce, &header, &ciphertext), Ok(plaintext));
     }
 }

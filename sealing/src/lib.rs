@@ -62,7 +62,6 @@ const _: () = {
     const fn erased_when_dropped<T: zeroize::ZeroizeOnDrop>() {}
     erased_when_dropped::<ed25519_dalek::SigningKey>();
     erased_when_dropped::<x_wing::DecapsulationKey>();
-    erased_when_dropped::<aes_gcm::Aes256Gcm>();
     erased_when_dropped::<Root>();
     erased_when_dropped::<schedule::Secret>();
 };

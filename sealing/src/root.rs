@@ -119,6 +119,25 @@ impl Direction {
         self.key.seal(&self.nonce(packet_number), header, plaintext)
     }
 
+    /// Seals what stands in `message` behind its first `header_bytes`, which are bound as the header, and appends the tag.
+    pub fn seal_behind(&self, packet_number: u64, header_bytes: usize, message: &mut Vec<u8>) {
+        self.key.seal_behind(&self.nonce(packet_number), header_bytes, message);
+    }
+
+    /// As [`Direction::open`], into a buffer, whose contents are replaced.
+    ///
+    /// # Errors
+    /// [`OpenError`] as there; the buffer is empty then.
+    pub fn open_into(
+        &self,
+        packet_number: u64,
+        header: &[u8],
+        ciphertext: &[u8],
+        plaintext: &mut Vec<u8>,
+    ) -> Result<(), OpenError> {
+        self.key.open_into(&self.nonce(packet_number), header, ciphertext, plaintext)
+    }
+
     /// What [`Direction::seal`] sealed.
     ///
     /// # Errors

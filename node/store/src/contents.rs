@@ -20,6 +20,8 @@ pub struct Contents {
     pub passed_over: Vec<String>,
     /// Bytes of the frames after the checkpoint.
     pub replayed_bytes: u64,
+    /// Bytes of the changes in them.
+    pub changed_bytes: u64,
     /// The torn tail, if there is one.
     pub cut: Option<Cut>,
     /// Bytes of the unused ends of full segments that are not zero any more.
@@ -104,6 +106,7 @@ impl Found {
             checkpoint: self.checkpoint,
             passed_over: self.passed_over,
             replayed_bytes: self.walk.handed_out.frames,
+            changed_bytes: self.walk.handed_out.changes,
             cut,
             mended,
         }
@@ -226,7 +229,7 @@ fn headers<S: Storage>(storage: &mut S, names: &[String]) -> Result<Vec<Header>,
 
 /// A segment's first page, from the medium, not from what the system remembers of it: a page whose sync failed must be
 /// read as it really is.
-fn read_header<S: Storage>(storage: &mut S, number: u64) -> Result<Header, StoreError> {
+pub(crate) fn read_header<S: Storage>(storage: &mut S, number: u64) -> Result<Header, StoreError> {
     let file = file_name(number);
     storage.sync_data(&file).map_err(StoreError::io("sync", &file))?;
     storage.drop_cache(&file).map_err(StoreError::io("drop the cache of", &file))?;
@@ -256,7 +259,7 @@ fn read_header<S: Storage>(storage: &mut S, number: u64) -> Result<Header, Store
 }
 
 /// The bytes of a segment whose cache was dropped: a frame that was never synced is durable before it is answered for.
-fn read_segment<S: Storage>(storage: &mut S, header: &Header) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn read_segment<S: Storage>(storage: &mut S, header: &Header) -> Result<Vec<u8>, StoreError> {
     let file = file_name(header.number);
     let bytes = usize::try_from(header.bytes).map_err(|_| StoreError::Corrupt {
         file: file.clone(),

@@ -23,12 +23,19 @@ pub struct Folder {
     /// Open files by name. They stay open, so that an error of writing back is reported to the sync that must hear it.
     files: HashMap<String, File>,
     lock: Arc<File>,
+    /// Whether this process may write there.
+    is_writable: bool,
 }
 
 impl Clone for Folder {
     /// Another handle, which opens its own files; the folder stays locked until the last is dropped.
     fn clone(&self) -> Self {
-        Self { path: self.path.clone(), files: HashMap::new(), lock: Arc::clone(&self.lock) }
+        Self {
+            path: self.path.clone(),
+            files: HashMap::new(),
+            lock: Arc::clone(&self.lock),
+            is_writable: self.is_writable,
+        }
     }
 }
 
@@ -56,11 +63,34 @@ impl Folder {
         }
         check_permissions(&path, &path)?;
         let lock = lock(&path)?;
-        for entry in fs::read_dir(&path).map_err(StoreError::io("list", &shown))? {
-            let entry = entry.map_err(StoreError::io("list", &shown))?;
-            check_permissions(&path, &entry.path())?;
+        check_all_permissions(&path)?;
+        Ok(Self { path, files: HashMap::new(), lock: Arc::new(lock), is_writable: true })
+    }
+
+    /// Opens a folder that is there, of which nothing will be changed: also one that this process may not write, where it
+    /// is locked if it can be, and others' permissions are nothing that could be mended.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`] if another process owns it, [`StoreError::Permissions`] as [`Folder::open`],
+    /// [`StoreError::NotAFolder`], [`StoreError::Io`].
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let shown = path.display().to_string();
+        let path = path.canonicalize().map_err(StoreError::io("open the folder", &shown))?;
+        if !path.is_dir() {
+            return Err(StoreError::NotAFolder { path });
         }
-        Ok(Self { path, files: HashMap::new(), lock: Arc::new(lock) })
+        let (lock, is_writable) = match lock(&path) {
+            Err(StoreError::Io { source, .. }) if is_closed_to_writing(&source) => {
+                (lock_to_read(&path)?, false)
+            }
+            lock => (lock?, true),
+        };
+        if is_writable {
+            check_permissions(&path, &path)?;
+            check_all_permissions(&path)?;
+        }
+        Ok(Self { path, files: HashMap::new(), lock: Arc::new(lock), is_writable })
     }
 
     /// The folder's path, absolute.
@@ -93,7 +123,7 @@ impl Folder {
     fn file(&mut self, name: &str) -> io::Result<&File> {
         let path = self.inside(name)?;
         if !self.files.contains_key(name) {
-            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            let file = OpenOptions::new().read(true).write(self.is_writable).open(path)?;
             self.files.insert(name.to_owned(), file);
         }
         Ok(&self.files[name])
@@ -160,10 +190,43 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     Ok(lock)
 }
 
+/// Whether an error means that nothing can be written there.
+fn is_closed_to_writing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Locks a folder that cannot be written, beside others who only read. Without its lock's file nobody ever owned it.
+fn lock_to_read(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join(LOCK);
+    let shown = path.display().to_string();
+    let mut lock = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return File::open(folder).map_err(StoreError::io("open the folder", &shown));
+        }
+        lock => lock.map_err(StoreError::io("open", &shown))?,
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::Locked { folder: folder.to_owned(), pid: read_pid(&mut lock) })
+        }
+        Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &shown)(error)),
+    }
+}
+
 fn read_pid(lock: &mut File) -> Option<u32> {
     let mut text = String::new();
     lock.read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
+}
+
+fn check_all_permissions(folder: &Path) -> Result<(), StoreError> {
+    let shown = folder.display().to_string();
+    for entry in fs::read_dir(folder).map_err(StoreError::io("list", &shown))? {
+        let entry = entry.map_err(StoreError::io("list", &shown))?;
+        check_permissions(folder, &entry.path())?;
+    }
+    Ok(())
 }
 
 /// Refuses what its group or others may use.
@@ -176,6 +239,14 @@ fn check_permissions(folder: &Path, path: &Path) -> Result<(), StoreError> {
     }
     let command = format!("chmod -R go= '{}'", folder.display().to_string().replace('\'', r"'\''"));
     Err(StoreError::Permissions { path: path.to_owned(), mode, command })
+}
+
+/// A medium that takes no writes has nothing to be synced, and may say so.
+fn synced(result: io::Result<()>, is_writable: bool) -> io::Result<()> {
+    match result {
+        Err(error) if !is_writable && error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(()),
+        result => result,
+    }
 }
 
 impl Storage for Folder {
@@ -213,11 +284,12 @@ impl Storage for Folder {
     }
 
     fn sync_data(&mut self, name: &str) -> io::Result<()> {
-        self.file(name)?.sync_data()
+        let is_writable = self.is_writable;
+        synced(self.file(name)?.sync_data(), is_writable)
     }
 
     fn sync_folder(&mut self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        synced(File::open(&self.path)?.sync_all(), self.is_writable)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {

@@ -11,10 +11,12 @@
 //!
 //! How the parts meet: `frame` and `segment` are the byte layouts (pure), `walk` judges what is there (pure over the
 //! bytes of a segment), `contents` reads a folder, `log` does the output in order, `checkpoint` writes and reads
-//! checkpoints, `keeper` does that beside a log, `found` begins a log with rows. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
+//! checkpoints, `keeper` does that beside a log, `found` begins a log with rows, `check` looks at everything past the first
+//! damage, `state` gathers rows. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
 //! writes and fails on demand, for tests and simulators.
 
 mod change;
+mod check;
 mod checkpoint;
 mod contents;
 mod error;
@@ -25,10 +27,12 @@ mod keeper;
 mod log;
 mod memory;
 mod segment;
+mod state;
 mod storage;
 mod walk;
 
 pub use change::{Change, Row};
+pub use check::{Checked, Damage, check};
 pub use checkpoint::{
     CHECKPOINT_FORMAT_VERSION, Checkpoint, CheckpointInfo, Progress, Rows, checkpoint_files, is_checkpoint,
     read_checkpoint,
@@ -40,7 +44,8 @@ pub use found::{Founded, found};
 pub use keeper::{Checkpoints, Installed, Spare};
 pub use log::{Appended, Log, Opened, Synced};
 pub use memory::{Fault, Memory};
-pub use segment::{FORMAT_VERSION, Sizes, is_segment};
+pub use segment::{FORMAT_VERSION, Sizes, is_segment, is_spare};
+pub use state::State;
 pub use storage::{Storage, write_whole};
 pub use walk::Cut;
 

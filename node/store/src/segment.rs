@@ -99,6 +99,12 @@ pub fn is_segment(name: &str) -> bool {
     file_number(name).is_some()
 }
 
+/// Whether a file of this name is what a next segment is made of.
+#[must_use]
+pub fn is_spare(name: &str) -> bool {
+    number_of(SPARE, name).is_some()
+}
+
 /// The secret of a segment, from entropy of the process that makes it; no app ever sees it or a hash made with it.
 pub(crate) fn secret(entropy: [u8; 16], number: u64) -> u64 {
     xxh3_64_with_seed(&entropy, number)

@@ -119,7 +119,17 @@ impl Walk {
         segment: &[u8],
         restore: &mut dyn FnMut(Change),
     ) -> Result<End, StoreError> {
-        let mut offset = PAGE;
+        self.segment_from(file, (header, segment), PAGE, restore)
+    }
+
+    /// As [`segment`](Self::segment), of the frames from an offset on.
+    pub fn segment_from(
+        &mut self,
+        file: &str,
+        (header, segment): (&Header, &[u8]),
+        mut offset: usize,
+        restore: &mut dyn FnMut(Change),
+    ) -> Result<End, StoreError> {
         let why = loop {
             let place = Place { secret: header.secret, offset };
             match self.frame(segment, place) {
@@ -161,6 +171,26 @@ impl Walk {
             });
         }
         Ok(end)
+    }
+
+    /// Takes the first whole frame from an offset on for the next one, whatever came before it, and says where it begins.
+    pub fn skip(&mut self, header: &Header, segment: &[u8], from: usize) -> Option<usize> {
+        (from..segment.len()).step_by(PAGE).find_map(|offset| {
+            let place = Place { secret: header.secret, offset };
+            let frame = FrameHeader::decode(segment, place)?;
+            frame.payload(segment, place)?;
+            let run = match frame.kind {
+                Kind::Start => frame.run.saturating_sub(1),
+                Kind::ChangesOfFormat1 | Kind::Changes => frame.run,
+            };
+            self.position = Position { sequence: frame.sequence.saturating_sub(1), run, hash: frame.before };
+            Some(offset)
+        })
+    }
+
+    /// Whether a segment goes on where the walk is.
+    pub fn is_at(&self, header: &Header) -> bool {
+        header.position() == self.position
     }
 
     pub fn of_another_history(&self, file: &str, offset: usize, end: usize) -> StoreError {

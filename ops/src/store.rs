@@ -1,0 +1,160 @@
+//! `selvedge store`: what lies in a node's folder.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use node::stored::{self, Stat};
+use serde_json::{Value, json};
+use store::{Checked, Contents, Damage};
+
+use crate::arguments::{AtRest, StoreCommand};
+use crate::output::Output;
+
+/// Does what was asked for.
+///
+/// # Errors
+/// The folder cannot be looked at; nobody reads any more.
+pub fn run(command: StoreCommand, output: &mut Output) -> anyhow::Result<ExitCode> {
+    match command {
+        StoreCommand::Check(AtRest { dir, .. }) => check(&dir, output),
+        StoreCommand::Stat(AtRest { dir, .. }) => stat(&dir, output),
+    }
+}
+
+fn check(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let checked = stored::check(dir)?;
+    for damage in &checked.damages {
+        output.say(|| damage_for_people(damage), || damage_for_programs(damage))?;
+    }
+    output.say(|| checked_for_people(dir, &checked), || checked_for_programs(&checked))?;
+    Ok(if checked.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn damage_for_people(Damage { file, bytes, why }: &Damage) -> String {
+    match bytes {
+        Some((from, to)) => format!("{file}, byte {from} to {to}: {why}"),
+        None => format!("{file}: {why}"),
+    }
+}
+
+fn damage_for_programs(Damage { file, bytes, why }: &Damage) -> Value {
+    json!({
+        "damaged": file,
+        "from": bytes.map(|(from, _)| from),
+        "to": bytes.map(|(_, to)| to),
+        "why": why,
+    })
+}
+
+fn checked_for_people(dir: &Path, checked: &Checked) -> String {
+    let counts = format!(
+        "{} segments with {} frames of {} changes, {} checkpoints of {} rows",
+        checked.segments.len(),
+        checked.frames,
+        checked.changes,
+        checked.checkpoints.len(),
+        checked.checkpoints.iter().map(|checkpoint| checkpoint.rows).sum::<u64>(),
+    );
+    let wrong = checked.damages.len() as u64 + checked.more_damages;
+    match &checked.opens {
+        Ok(_) if wrong == 0 => {
+            let torn = checked.opens.as_ref().ok().and_then(|found| found.cut.as_ref());
+            let torn = torn.map_or(String::new(), |cut| {
+                format!("\nThe last frame was never finished, as a crash leaves it: a start removes {cut}.")
+            });
+            format!("All is as it was written: {counts}.{torn}")
+        }
+        Ok(_) => format!(
+            "Read as it was written: {counts}. {wrong} not as written, above. A node would start all the same, since nothing \
+             of this is needed. Keep a copy of {} and look after its disk.",
+            dir.display()
+        ),
+        Err(error) => format!(
+            "Read as it was written: {counts}. {wrong} not as written. A node does not start: {error}"
+        ),
+    }
+}
+
+fn checked_for_programs(checked: &Checked) -> Value {
+    json!({
+        "whole": checked.is_whole(),
+        "segments": checked.segments.len(),
+        "frames": checked.frames,
+        "changes": checked.changes,
+        "checkpoints": checked.checkpoints.len(),
+        "damages": checked.damages.len() as u64 + checked.more_damages,
+        "torn": checked.opens.as_ref().ok().and_then(|found| found.cut.as_ref()).map(|cut| json!({
+            "file": cut.file, "from": cut.offset, "to": cut.offset + cut.bytes,
+        })),
+        "refused": checked.opens.as_ref().err().map(ToString::to_string),
+    })
+}
+
+fn stat(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let stat = stored::stat(dir)?;
+    output.say(|| stat_for_people(&stat), || stat_for_programs(&stat))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn log_bytes(stat: &Stat) -> u64 {
+    stat.segments.iter().map(|segment| segment.bytes).sum()
+}
+
+/// Bytes of files for each byte of rows, where there are rows.
+fn bytes_per_byte(stat: &Stat) -> Option<f64> {
+    (stat.row_bytes > 0).then(|| stat.file_bytes as f64 / stat.row_bytes as f64)
+}
+
+fn stat_for_people(stat: &Stat) -> String {
+    let per_byte =
+        bytes_per_byte(stat).map_or(String::new(), |bytes| format!(", {bytes:.1} bytes each byte of rows"));
+    let Contents { replayed_bytes, changed_bytes, sequence, .. } = &stat.contents;
+    let frames = |before: u64| {
+        format!("{} frames, {replayed_bytes} bytes, for {changed_bytes} bytes of changes", sequence - before)
+    };
+    let since = match (&stat.contents.checkpoint, stat.checkpoint_seconds) {
+        (Some(checkpoint), Some(seconds)) => format!(
+            "{}, made {} ago; since then {}",
+            checkpoint.file,
+            duration(seconds),
+            frames(checkpoint.sequence)
+        ),
+        _ => format!("no checkpoint yet; {}", frames(0)),
+    };
+    [
+        format!("rows         {}, {} bytes", stat.rows, stat.row_bytes),
+        format!("log          {} segments, {} bytes", stat.segments.len(), log_bytes(stat)),
+        format!("checkpoints  {}, {} bytes", stat.checkpoints.0, stat.checkpoints.1),
+        format!("spares       {}, {} bytes", stat.spares.0, stat.spares.1),
+        format!("all files    {} bytes{per_byte}", stat.file_bytes),
+        format!("starts       {}", stat.contents.run),
+        format!("begins with  {since}"),
+    ]
+    .join("\n")
+}
+
+fn stat_for_programs(stat: &Stat) -> Value {
+    let of = |(count, bytes): (u64, u64)| json!({ "count": count, "bytes": bytes });
+    json!({
+        "rows": of((stat.rows, stat.row_bytes)),
+        "segments": of((stat.segments.len() as u64, log_bytes(stat))),
+        "checkpoints": of(stat.checkpoints),
+        "spares": of(stat.spares),
+        "bytes": stat.file_bytes,
+        "bytes_per_byte": bytes_per_byte(stat),
+        "starts": stat.contents.run,
+        "frame": stat.contents.sequence,
+        "checkpoint": stat.contents.checkpoint.as_ref().map(|checkpoint| json!({
+            "file": checkpoint.file, "frame": checkpoint.sequence, "seconds": stat.checkpoint_seconds,
+        })),
+        "replayed_bytes": stat.contents.replayed_bytes,
+        "changed_bytes": stat.contents.changed_bytes,
+    })
+}
+
+/// A time in its largest unit.
+fn duration(seconds: u64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
+    let unit = units.into_iter().find(|(unit, _)| seconds >= *unit);
+    unit.map_or(format!("{seconds} s"), |(unit, name)| format!("{} {name}", seconds / unit))
+}
