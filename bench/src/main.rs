@@ -12,6 +12,7 @@ mod language;
 mod machine;
 mod pairs;
 mod report;
+mod store;
 mod suite;
 
 use clap::{Parser, ValueEnum};
@@ -49,7 +50,9 @@ enum Extent {
 enum Suite {
     /// The language and its engine.
     Language,
-    /// What `language` starts for itself: a process that counts what it alone takes.
+    /// The log and its checkpoints, on a disk.
+    Store,
+    /// What suites start for themselves: processes that do one thing, and count what they alone take.
     #[value(hide = true)]
     Alone,
 }
@@ -75,6 +78,18 @@ enum BenchError {
     /// SQLite failed.
     #[error("SQLite: {0}")]
     Sqlite(#[from] rusqlite::Error),
+    /// The log failed, or a folder of ours was not taken.
+    #[error("our log: {0}")]
+    Store(#[from] ::store::StoreError),
+    /// A core did not start.
+    #[error("our core: {0}")]
+    Start(#[from] node_core::StartError),
+    /// redb failed.
+    #[error("redb: {0}")]
+    Redb(#[from] redb::Error),
+    /// The disk that is measured failed.
+    #[error("the disk to be measured: {0}")]
+    Disk(#[source] io::Error),
     /// A process beside us failed.
     #[error("{0}")]
     Process(String),
@@ -110,8 +125,13 @@ fn run(arguments: &Arguments) -> Result<bool, BenchError> {
     let mut output = io::stdout();
     let figures = match arguments.suite {
         Suite::Language => language::FIGURES,
+        Suite::Store => store::FIGURES,
         Suite::Alone => {
-            language::count_alone(&arguments.names, &mut output)?;
+            let is_of_store = arguments.names.first().is_some_and(|what| what.starts_with(store::PREFIX));
+            match is_of_store {
+                true => store::run_alone(&arguments.names, &mut output)?,
+                false => language::count_alone(&arguments.names, &mut output)?,
+            }
             return Ok(true);
         }
     };

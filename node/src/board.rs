@@ -2,12 +2,12 @@
 
 use engine::Snapshot;
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
 #[derive(Debug)]
 struct Published {
-    snapshot: RwLock<Option<Snapshot>>,
+    snapshot: RwLock<Option<Arc<Snapshot>>>,
     version: watch::Sender<u64>,
 }
 
@@ -27,13 +27,13 @@ impl Board {
     /// Puts up an app's new state and wakes who watches it.
     pub fn publish(&self, app: &str, snapshot: Snapshot) {
         if let Some(published) = self.apps.get(app) {
-            *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+            *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
             published.version.send_modify(|version| *version += 1);
         }
     }
 
     /// An app's last published state.
-    pub fn snapshot(&self, app: &str) -> Option<Snapshot> {
+    pub fn snapshot(&self, app: &str) -> Option<Arc<Snapshot>> {
         self.apps.get(app)?.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

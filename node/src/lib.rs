@@ -4,21 +4,23 @@
 //! out. [`Node::start`] makes the folder, identity, log, core, link and HTTP of one node, in that order; `owner` is the
 //! thread that everything meets in; [`http`] sees the node through a [`handle::Handle`], which `service` implements.
 //!
+//! `board`, `checkpointer`, `log_writer` and `room` are public for who measures them around a core without a network.
+//!
 //! Must not know: the bytes of frames, packets or rows.
 
-mod board;
-mod checkpointer;
+pub mod board;
+pub mod checkpointer;
 mod clock;
 mod folder;
 pub mod handle;
 pub mod http;
 pub mod libraries;
-mod log_writer;
+pub mod log_writer;
 pub mod offline;
 mod owner;
 mod process;
 mod rehearsal;
-mod room;
+pub mod room;
 mod service;
 pub mod source;
 pub mod stored;

@@ -289,7 +289,7 @@ impl Owner {
         if !self.checkpointer.is_idle() {
             return;
         }
-        match self.room.next() {
+        match self.room.make_next() {
             Some(Make::Checkpoint) => self.core.handle(clock::now(), Input::CheckpointDue),
             Some(Make::Spare(bytes)) => self.checkpointer.make(Wanted::Spare(bytes)),
             None => {}

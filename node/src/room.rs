@@ -83,7 +83,7 @@ impl Room {
 
     /// What is to be made now, one thing at a time: a checkpoint before a spare, but of two that both lack room one after
     /// the other.
-    pub fn next(&mut self) -> Option<Make> {
+    pub fn make_next(&mut self) -> Option<Make> {
         if self.making.is_some() {
             return None;
         }
@@ -106,19 +106,19 @@ mod tests {
     #[test]
     fn a_checkpoint_comes_first_and_what_lacks_room_is_tried_in_turn() {
         let mut room = Room::default();
-        assert_eq!((room.next(), room.lacking()), (None, None));
+        assert_eq!((room.make_next(), room.lacking()), (None, None));
         room.written(Lacks { checkpoint: true, spare: Some(7), any_room: false });
-        assert_eq!(room.next(), Some(Make::Checkpoint));
+        assert_eq!(room.make_next(), Some(Make::Checkpoint));
         room.not_made("full".to_owned());
         assert_eq!(room.lacking(), Some("full".to_owned()));
-        assert_eq!(room.next(), Some(Make::Spare(7)));
+        assert_eq!(room.make_next(), Some(Make::Spare(7)));
         room.not_made("full, too".to_owned());
-        assert_eq!(room.next(), Some(Make::Checkpoint));
+        assert_eq!(room.make_next(), Some(Make::Checkpoint));
         room.made();
         assert_eq!(room.lacking(), Some("full, too".to_owned()));
-        assert_eq!(room.next(), Some(Make::Spare(7)));
+        assert_eq!(room.make_next(), Some(Make::Spare(7)));
         room.made();
-        assert_eq!((room.next(), room.lacking()), (None, None));
+        assert_eq!((room.make_next(), room.lacking()), (None, None));
     }
 
     #[test]
@@ -126,13 +126,13 @@ mod tests {
         let mut room = Room::default();
         let lacks = |any_room| Lacks { checkpoint: false, spare: Some(7), any_room };
         room.written(lacks(false));
-        assert_eq!(room.next(), Some(Make::Spare(7)));
-        assert_eq!(room.next(), None, "one thing at a time");
+        assert_eq!(room.make_next(), Some(Make::Spare(7)));
+        assert_eq!(room.make_next(), None, "one thing at a time");
         room.not_made("full".to_owned());
-        assert_eq!(room.next(), Some(Make::Spare(7)), "there is some room in the log");
+        assert_eq!(room.make_next(), Some(Make::Spare(7)), "there is some room in the log");
         room.not_made("full".to_owned());
         room.written(lacks(true));
-        assert_eq!(room.next(), Some(Make::Checkpoint));
+        assert_eq!(room.make_next(), Some(Make::Checkpoint));
         room.full("a frame waits".to_owned());
         assert_eq!(room.lacking(), Some("a frame waits".to_owned()));
         room.made();
