@@ -3,6 +3,7 @@
 mod change;
 mod changed;
 mod growth;
+mod size;
 mod snapshot;
 mod timers;
 
@@ -16,7 +17,6 @@ use crate::event::{Applied, Context, EndpointSend, Event, EventError, RestoreErr
 use crate::json::{self, Unread};
 use crate::machine::{Machine, Room, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
-use crate::table::ROWS_MAX;
 use changed::{deltas, event_too_large};
 use sealing::NodeId;
 use std::sync::Arc;
@@ -162,10 +162,7 @@ impl App {
                 if place.to_bytes() != key {
                     return Err(wrong("its key is not the one that it is kept under"));
                 }
-                if keyed.len() >= ROWS_MAX && keyed.find(&place).is_none() {
-                    return Err(wrong("the list is full"));
-                }
-                keyed.put(&place, &row);
+                keyed.put(&place, &row).map_err(|full| wrong(&full.to_string()))?;
             }
             (ListKind::Keyed { .. }, None) => {
                 if let Some(keyed) = self.state.keyed_mut(list)

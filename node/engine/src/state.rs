@@ -2,7 +2,7 @@
 
 use crate::budget::Fault;
 use crate::keyed::{Key, Layout, Row};
-use crate::table::{Keyed, ROWS_MAX, Slot};
+use crate::table::{Full, Keyed, ROWS_MAX, Slot};
 use crate::undo::{Before, Change, Undo};
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl State {
                 Before::Row(row) => {
                     let Some(keyed) = self.keyed_mut(list) else { continue };
                     match row {
-                        Some(row) => keyed.put(&key, &row),
+                        Some(row) => keyed.put_back(&key, &row),
                         None => keyed.remove(&key),
                     };
                 }
@@ -185,20 +185,14 @@ impl State {
     /// Adds a row of a key that none has.
     pub(crate) fn add(&mut self, list: u32, key: Key, row: &[Value]) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        if keyed.len() >= ROWS_MAX {
-            return Err(full());
-        }
-        let slot = keyed.add(&key, row);
-        self.log(list, (key, slot), Before::Row(None))
+        let slot = keyed.add(&key, row)?;
+        self.log(list, (key, Some(slot)), Before::Row(None))
     }
 
     /// Puts a row where its key says.
     pub(crate) fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        if keyed.len() >= ROWS_MAX && keyed.find(&key).is_none() {
-            return Err(full());
-        }
-        let before = keyed.put(&key, row);
+        let before = keyed.put(&key, row)?;
         let slot = keyed.find(&key);
         self.log(list, (key, slot), Before::Row(before))
     }
@@ -334,8 +328,10 @@ impl State {
     }
 }
 
-fn full() -> Fault {
-    Fault::Budget { unit: "rows of a list", limit: ROWS_MAX as u64 }
+impl From<Full> for Fault {
+    fn from(_: Full) -> Fault {
+        Fault::Budget { unit: "rows of a list", limit: ROWS_MAX as u64 }
+    }
 }
 
 /// The state without what an event has changed in it.

@@ -606,6 +606,17 @@ impl Operation {
         }
     }
 
+    /// The list and the field whose values it changes in rows that stay; not where it puts whole rows. What is left out
+    /// here, loops over an index would read as it was: the engine asserts that none does.
+    pub(crate) fn assigns(&self) -> Option<(u32, u16)> {
+        match self {
+            Operation::SetField { list, field, .. } | Operation::UpdateField { list, field, .. } => {
+                Some((*list, *field))
+            }
+            _ => None,
+        }
+    }
+
     /// Where it puts what it makes of other registers, of those that make words most often.
     pub(crate) fn out(&mut self) -> Option<&mut Register> {
         match self {

@@ -3,6 +3,7 @@
 //! What happens to each list, timer and setting follows from the change alone, so that the same change of the same rows
 //! comes to the same at every start. Transient state begins anew: a module changes when a node starts.
 
+use super::size::{is_variable_too_large, rows_too_large};
 use super::{App, Snapshot};
 use crate::arguments;
 use crate::budget::{Budget, KEY_BYTES_MAX};
@@ -17,7 +18,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weft::change::conversion::{ColumnWay, Conversion, Misfit, Tally};
-use weft::change::{Change, Findings};
+use weft::change::{Change, Findings, Misfits};
 use weft::module::{ListKind, Module, Type};
 use weft::{Value, change};
 
@@ -48,14 +49,20 @@ impl App {
             let Some(before) = change.before.list_place(number) else { continue };
             match (self.state.lists.get(before), state.lists.get_mut(place)) {
                 (Some(List::Keyed(old)), Some(List::Keyed(new))) => {
-                    let layout = Layout::of(&module.lists[place], &module);
-                    let (conversion, app) = (&conversion, self);
-                    let list = ListChange { change, conversion, number, before, app, old, is_wanted };
-                    *new = list.keyed(layout, &mut findings);
+                    let (conversion, app, module) = (&conversion, self, &*module);
+                    let list =
+                        ListChange { change, conversion, number, before, place, module, app, old, is_wanted };
+                    *new = list.keyed(&mut findings);
                 }
                 (Some(List::Variable(old)), Some(List::Variable(new))) => {
                     match conversion.apply(number, old, &mut findings.tally) {
-                        Ok(value) => *new = value,
+                        Ok(value) => {
+                            let is_other = !conversion.keeps(number);
+                            if is_other && is_variable_too_large(&value, place as u32, &module) {
+                                findings.too_large.insert(number, Misfits { rows: 1, first: String::new() });
+                            }
+                            *new = value;
+                        }
                         Err(Misfit(operation)) => {
                             findings.misfits.entry(operation).or_default().rows += 1;
                         }
@@ -135,14 +142,17 @@ struct ListChange<'c> {
     number: u32,
     /// Its place in the module before.
     before: usize,
+    /// Its place in the module after.
+    place: usize,
+    module: &'c Module,
     app: &'c App,
     old: &'c Keyed,
     is_wanted: &'c dyn Fn() -> bool,
 }
 
 impl ListChange<'_> {
-    fn keyed(&self, layout: Layout, findings: &mut Findings) -> Keyed {
-        let layout = Arc::new(layout);
+    fn keyed(&self, findings: &mut Findings) -> Keyed {
+        let layout = Arc::new(Layout::of(&self.module.lists[self.place], self.module));
         let ways = self.conversion.columns(self.number);
         let ways = ways.unwrap_or_else(|| (0..layout.kinds.len()).map(ColumnWay::Kept).collect());
         let mut lost = self.lost(&ways, &mut findings.tally);
@@ -157,12 +167,20 @@ impl ListChange<'_> {
             if let Some((rows, first)) = rows {
                 let found = findings.misfits.entry(operation).or_default();
                 if found.rows == 0 {
-                    found.first = self.shown(&first);
+                    found.first = shown(&first, self.old, self.before, &self.app.module);
                 }
                 found.rows += rows;
             }
         }
-        changed.unwrap_or_else(|_| Keyed::new(layout))
+        let changed = changed.unwrap_or_else(|_| Keyed::new(layout));
+        // Rows of which fields only go or move are no longer than they were.
+        if ways.iter().any(|way| !matches!(way, ColumnWay::Kept(_)))
+            && let Some((rows, first)) = rows_too_large(&changed, self.module, self.is_wanted)
+        {
+            let first = shown(&first, &changed, self.place, self.module);
+            findings.too_large.insert(self.number, Misfits { rows, first });
+        }
+        changed
     }
 
     fn changed(&self, layout: &Arc<Layout>, ways: &[ColumnWay]) -> Result<Keyed, Unchangeable> {
@@ -266,21 +284,20 @@ impl ListChange<'_> {
         }
         lost
     }
+}
 
-    /// The key of a row as people read it.
-    fn shown(&self, key: &Key) -> String {
-        let module = &*self.app.module;
-        let Some(slot) = self.old.find(key) else { return String::new() };
-        let ListKind::Keyed { record, keys, .. } = &module.lists[self.before].kind else {
-            return String::new();
-        };
-        let fields = &module.records[*record as usize].fields;
-        let shown = keys.iter().filter_map(|field| {
-            let kind = &fields[*field as usize].kind;
-            json::write_value(&self.old.value(slot, *field), kind, module, &mut Budget::new()).ok()
-        });
-        shown.collect::<Vec<String>>().join(", ")
-    }
+/// The key of a row of a list, by its place in the module, as people read it.
+fn shown(key: &Key, rows: &Keyed, list: usize, module: &Module) -> String {
+    let Some(slot) = rows.find(key) else { return String::new() };
+    let ListKind::Keyed { record, keys, .. } = &module.lists[list].kind else {
+        return String::new();
+    };
+    let fields = &module.records[*record as usize].fields;
+    let shown = keys.iter().filter_map(|field| {
+        let kind = &fields[*field as usize].kind;
+        json::write_value(&rows.value(slot, *field), kind, module, &mut Budget::new()).ok()
+    });
+    shown.collect::<Vec<String>>().join(", ")
 }
 
 /// Counts a row; rows come in the order of keys.

@@ -111,7 +111,7 @@ pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Opt
 
 /// Appends a row of at most `limit` bytes.
 #[inline]
-fn put_row(
+pub(super) fn put_row(
     keyed: &Keyed,
     slot: Slot,
     module: &Module,
@@ -147,7 +147,7 @@ fn put_fields(
 }
 
 /// Appends a variable's value of at most `limit` bytes.
-fn put_variable(
+pub(super) fn put_variable(
     value: &Value,
     list: u32,
     module: &Module,
@@ -155,7 +155,9 @@ fn put_variable(
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     let ListKind::Variable { kind, .. } = &module.lists[list as usize].kind else { return Err(Unwritable) };
-    codec::put_value(value, kind, module, out.len().saturating_add(limit), out)
+    let limit = out.len().saturating_add(limit);
+    codec::put_value(value, kind, module, limit, out)?;
+    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
 }
 
 /// Whether a row that was changed is the same again.

@@ -32,14 +32,16 @@ pub enum Due {
 
 impl App {
     /// From `now` (milliseconds since 1970 UTC) on each `every` fires: for what it missed since `ticks` were taken once and
-    /// at once. One that was not there then, or had another period, has missed nothing.
+    /// at once. One is known by its period, wherever it stands in the source, and of several of one period by which of
+    /// them it is; one of a period that was not there then has missed nothing.
     pub fn resume(&mut self, ticks: &[(i64, i64)], now: i64) {
-        let next = |(index, every): (usize, &weft::module::Every)| {
+        let mut kept = ticks.to_vec();
+        let next = |every: &weft::module::Every| {
             let from_now = next_tick(every.period, now);
-            let kept = ticks.get(index).filter(|(period, _)| *period == every.period);
-            Some(kept.map_or(from_now, |(_, next)| from_now.min(*next)))
+            let known = kept.iter().position(|(period, _)| *period == every.period);
+            Some(known.map_or(from_now, |at| from_now.min(kept.remove(at).1)))
         };
-        self.ticks = self.module.everies.iter().enumerate().map(next).collect();
+        self.ticks = self.module.everies.iter().map(next).collect();
     }
 
     /// When the first timer or `every` is due, in milliseconds since 1970 UTC; [`crate::Event::Due`] fires it.
@@ -159,4 +161,49 @@ impl App {
 /// The first multiple of a period after a time.
 fn next_tick(period: i64, after: i64) -> i64 {
     after.div_euclid(period).saturating_add(1).saturating_mul(period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sealing::NodeId;
+
+    #[test]
+    fn every_goes_on_wherever_it_stands() {
+        const NOW: i64 = 100_500;
+        let app = |periods: &[&str]| {
+            let everies: String =
+                periods.iter().map(|period| format!("every {period} {{ n += 1 }}\n")).collect();
+            let module = weft::compile(&format!("app a\nstate n: int = 0\n{everies}"), "a.weft").unwrap();
+            App::new(Arc::new(module), NodeId([7; 32]))
+        };
+        let (second, minute) = (1_000, 60_000);
+        for (periods, kept, expected) in [
+            // Nothing is known of before.
+            (&["1 s", "1 min"][..], vec![], vec![101_000, 120_000]),
+            // What was missed is fired at once, in whichever order they stand, and what is another one waits.
+            (&["1 s", "1 min"], vec![(second, 90_000), (minute, 60_000)], vec![90_000, 60_000]),
+            (&["1 min", "1 s"], vec![(second, 90_000), (minute, 60_000)], vec![60_000, 90_000]),
+            (
+                &["2 s", "1 min", "1 s"],
+                vec![(second, 90_000), (minute, 60_000)],
+                vec![102_000, 60_000, 90_000],
+            ),
+            (&["1 min"], vec![(second, 90_000), (minute, 60_000)], vec![60_000]),
+            // Several of one period.
+            (&["1 s", "1 s"], vec![(second, 90_000)], vec![90_000, 101_000]),
+            (
+                &["1 s", "1 min", "1 s"],
+                vec![(second, 90_000), (second, 91_000)],
+                vec![90_000, 120_000, 91_000],
+            ),
+            // A clock that went back: none waits for longer than its period.
+            (&["1 s"], vec![(second, 900_000)], vec![101_000]),
+        ] {
+            let mut app = app(periods);
+            app.resume(&kept, NOW);
+            let next: Vec<i64> = app.ticks().into_iter().map(|(_, next)| next).collect();
+            assert_eq!(next, expected, "{periods:?} after {kept:?}");
+        }
+    }
 }

@@ -43,11 +43,7 @@ impl Machine<'_> {
             Operation::AddRow { list, row, out } => {
                 let row = Arc::clone(self.record(row)?);
                 let key = self.key_of(list, &row)?;
-                self.charge_search(list, key.len(), 1)?;
-                if self.keyed(list)?.find(&key).is_some() {
-                    let name = &self.module.list(list).name;
-                    return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
-                }
+                self.charge_new(list, &key)?;
                 self.set(out, key.clone().into_value());
                 self.put(list, key, &row)?;
             }
@@ -147,14 +143,32 @@ impl Machine<'_> {
         self.row(list, key)?.ok_or_else(|| self.no_such_row(list))
     }
 
-    fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
+    /// Charges looking whether a key is a new one, and refuses it if it is not.
+    fn charge_new(&mut self, list: u32, key: &Key) -> Result<(), Fault> {
+        self.charge_search(list, key.len(), 1)?;
+        if self.keyed(list)?.find(key).is_none() {
+            return Ok(());
+        }
+        let name = &self.module.list(list).name;
+        Err(Fault::Refused(format!("`{name}` has a row of this key already")))
+    }
+
+    /// Charges a row that is put, without its entries in indexes.
+    fn charge_put(&mut self, list: u32, key: &Key) -> Result<(), Fault> {
         self.budget.bytes(key.len())?;
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
-        self.charge_fields(list)?;
+        self.charge_fields(list)
+    }
+
+    fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
+        self.charge_put(list, &key)?;
         let keyed = self.keyed(list)?;
-        let (before, pages) = (keyed.find(&key).map(|slot| keyed.row(slot)), keyed.page_bytes());
-        self.charge_entries(list, &key, before.as_deref(), Some(row))?;
+        let (pages, is_indexed) = (keyed.page_bytes(), !keyed.layout().indexes.is_empty());
+        if is_indexed {
+            let before = keyed.find(&key).map(|slot| keyed.row(slot));
+            self.charge_entries(list, &key, before.as_deref(), Some(row))?;
+        }
         self.state.changed().put(list, key, row)?;
         self.charge_pages(list, pages)
     }
@@ -218,6 +232,7 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         let place = &self.cursors[self.running.first_cursor + cursor as usize];
         if let Some(word) = place.word_of(field) {
+            debug_assert!(self.is_of_row(cursor, list, field, word), "an entry has what its row has");
             self.set_word(out, word);
             return Ok(());
         }
@@ -231,6 +246,14 @@ impl Machine<'_> {
         }
         self.set(out, value);
         Ok(())
+    }
+
+    /// Whether the row that a cursor is at has this word in a field, if it is still there.
+    fn is_of_row(&self, cursor: u16, list: u32, field: u16, word: i64) -> bool {
+        let place = &self.cursors[self.running.first_cursor + cursor as usize];
+        let row = self.state.keyed(list).zip(place.key());
+        let row = row.and_then(|(keyed, key)| keyed.find(&key).map(|slot| keyed.value(slot, field)));
+        row.is_none_or(|value| value == Value::Word(word))
     }
 
     /// Adds a row whose fields stand in registers; gives its key.
@@ -255,15 +278,8 @@ impl Machine<'_> {
         }
         let key = layout.key_of(&self.registers[fields.clone()]);
         self.budget.bytes(size)?;
-        self.charge_search(list, key.len(), 1)?;
-        if self.keyed(list)?.find(&key).is_some() {
-            let name = &self.module.list(list).name;
-            return Err(Fault::Refused(format!("`{name}` has a row of this key already")));
-        }
-        self.budget.bytes(key.len())?;
-        // What was there, what comes there, and that it was touched.
-        self.charge_search(list, key.len(), 3)?;
-        self.charge_fields(list)?;
+        self.charge_new(list, &key)?;
+        self.charge_put(list, &key)?;
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         if !keyed.layout().indexes.is_empty() {
             let row = self.registers[fields.clone()].to_vec();
@@ -367,9 +383,11 @@ impl Machine<'_> {
         self.charge_search(list, key.len(), 3)?;
         self.charge_fields(list)?;
         let keyed = self.keyed(list)?;
-        let before = keyed.find(&key).map(|slot| keyed.row(slot));
-        let int_key = keyed.layout().int_key();
-        self.charge_entries(list, &key, before.as_deref(), None)?;
+        let (layout, int_key) = (keyed.layout(), keyed.layout().int_key());
+        if !layout.indexes.is_empty() {
+            let before = keyed.find(&key).map(|slot| keyed.row(slot));
+            self.charge_entries(list, &key, before.as_deref(), None)?;
+        }
         // A number that a removed row had is not given out again.
         let number = match (int_key, &key) {
             (Some(_), Key::Word(number)) => Some(*number),

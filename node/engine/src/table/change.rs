@@ -92,7 +92,7 @@ impl Keyed {
             });
             let index = match same {
                 Some(same) => self.indexes[same].with_shape(Arc::clone(&index.shape)),
-                None => changed.filled(index).ok_or(Unchangeable::LongEntry(number))?,
+                None => changed.filled(number, index, is_wanted)?,
             };
             changed.indexes.push(index);
         }
@@ -120,15 +120,21 @@ impl Keyed {
         Ok(())
     }
 
-    /// An index with entries of all rows; none if one is too long.
-    fn filled(&self, mut index: Sorted) -> Option<Sorted> {
+    /// An index, of this number, with entries of all rows.
+    fn filled(
+        &self,
+        number: usize,
+        mut index: Sorted,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Sorted, Unchangeable> {
         let value = |slot: u32, field: u16| self.columns[field as usize].value(slot as usize);
-        index.fill(self.len as u32, &value, KEY_BYTES_MAX).then_some(index)
+        index.fill(number, self.len as u32, &value, is_wanted)?;
+        Ok(index)
     }
 }
 
 /// Asks at some rows whether it is to go on.
-fn go_on(at: usize, is_wanted: &dyn Fn() -> bool) -> Result<(), Unchangeable> {
+pub(super) fn go_on(at: usize, is_wanted: &dyn Fn() -> bool) -> Result<(), Unchangeable> {
     if at.is_multiple_of(ROWS_AT_ONCE) && !is_wanted() { Err(Unchangeable::GivenUp) } else { Ok(()) }
 }
 

@@ -149,8 +149,8 @@ impl Clone for Words {
     }
 }
 
-/// A few words, kept in place.
-#[derive(Debug, Clone, Copy, Default)]
+/// A few words, kept in place; of those that are as many the order is that of slices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FewWords {
     count: usize,
     words: [i64; WORDS_MAX],

@@ -3,7 +3,7 @@
 //! Must not know: modules, budgets, events. `pages` are vectors whose copies share pages, `words` pages of numbers, `columns`
 //! what a field has in them; `dense` and `sorted` find rows by key, `sorted` is also what an index is: `shape` says what its entries are made
 //! of, `tree` and `entries` are its B+tree, `runs` what an index of numbers close together is, in `piece`s. `change` gives a list
-//! another shape, `totals` folds groups of rows.
+//! another shape, `fill` builds an index of rows that are there, `totals` folds groups of rows.
 //!
 //! A new row comes behind the others, and where one is removed the last one comes, so that rows lie close together
 //! whatever happened to them. Where a row stands never shows: what shows is in the order of keys.
@@ -12,8 +12,7 @@ mod change;
 mod columns;
 mod dense;
 mod entries;
-#[cfg(test)]
-mod measure;
+mod fill;
 mod pages;
 mod piece;
 mod runs;
@@ -34,6 +33,7 @@ use dense::Dense;
 use shape::Shape;
 use sorted::Sorted;
 use std::sync::Arc;
+use thiserror::Error;
 use weft::Value;
 
 pub(crate) use change::{ROWS_AT_ONCE, Source, Unchangeable};
@@ -57,6 +57,11 @@ impl Slot {
 
 /// Rows that one list may have: a place is a number of 32 bits, and memory ends before.
 pub(crate) const ROWS_MAX: usize = 1 << 31;
+
+/// A list has no room for another row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the list is full: it has {ROWS_MAX} rows")]
+pub(crate) struct Full;
 
 /// A list by key.
 #[derive(Debug, Clone)]
@@ -181,9 +186,17 @@ impl Keyed {
         }
     }
 
-    /// Puts a row where its key says; the row that was there. Whoever puts a new one has seen that there is room
-    /// ([`ROWS_MAX`]).
-    pub(crate) fn put(&mut self, key: &Key, row: &[Value]) -> Option<Row> {
+    /// Puts a row where its key says; the row that was there.
+    pub(crate) fn put(&mut self, key: &Key, row: &[Value]) -> Result<Option<Row>, Full> {
+        if self.len >= ROWS_MAX && self.find(key).is_none() {
+            return Err(Full);
+        }
+        Ok(self.put_back(key, row))
+    }
+
+    /// Puts a row that was there before, whatever came in its place meanwhile: an event that is undone has more than
+    /// [`ROWS_MAX`] for a moment, if it removed a row and added another one, and a place is counted further than that.
+    pub(crate) fn put_back(&mut self, key: &Key, row: &[Value]) -> Option<Row> {
         let after = |field: u16| row.get(field as usize).cloned().unwrap_or_default();
         if let Some(Slot(slot)) = self.find(key) {
             let replaced = self.columns.iter_mut().zip(row);
@@ -195,15 +208,19 @@ impl Keyed {
             }
             return Some(before);
         }
-        self.add(key, row);
+        self.append(key, row);
         None
     }
 
-    /// Puts a row of a key that no row has; where it stands. Whoever does has seen that there is room ([`ROWS_MAX`]).
-    pub(crate) fn add(&mut self, key: &Key, row: &[Value]) -> Option<Slot> {
+    /// Puts a row of a key that no row has; where it stands.
+    pub(crate) fn add(&mut self, key: &Key, row: &[Value]) -> Result<Slot, Full> {
         if self.len >= ROWS_MAX {
-            return None;
+            return Err(Full);
         }
+        Ok(self.append(key, row))
+    }
+
+    fn append(&mut self, key: &Key, row: &[Value]) -> Slot {
         let slot = self.len as u32;
         for (column, value) in self.columns.iter_mut().zip(row) {
             column.push(value);
@@ -214,7 +231,7 @@ impl Keyed {
         for index in &mut self.indexes {
             index.insert(&after, None);
         }
-        Some(Slot(slot))
+        Slot(slot)
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Row> {

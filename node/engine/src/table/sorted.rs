@@ -47,23 +47,10 @@ impl Sorted {
         Sorted { shape, ..self.clone() }
     }
 
-    /// Adds the entries of an index's rows, so many, to none; whether each is short enough.
-    pub(super) fn fill(&mut self, rows: u32, value: &impl Fn(u32, u16) -> Value, bytes_max: usize) -> bool {
-        match &mut self.tree {
-            Form::Words(_) | Form::Runs(_) => {
-                let entry = |row: u32| self.shape.entry(&|field: u16| value(row, field));
-                let mut entries: Vec<FewWords> = (0..rows).map(entry).collect();
-                entries.sort_unstable_by(|left, right| left.as_slice().cmp(right.as_slice()));
-                entries.iter().for_each(|entry| self.insert_words(entry.as_slice()));
-                true
-            }
-            Form::Strings(tree) => {
-                let bytes = |row: u32| self.shape.bytes(&|field: u16| value(row, field));
-                let mut entries: Vec<Vec<u8>> = (0..rows).map(bytes).collect();
-                entries.sort_unstable();
-                entries.iter().for_each(|entry| tree.insert(entry, None));
-                entries.iter().all(|entry| entry.len() <= bytes_max)
-            }
+    /// Adds an entry of an index that is a string.
+    pub(super) fn insert_string(&mut self, entry: &[u8]) {
+        if let Form::Strings(tree) = &mut self.tree {
+            tree.insert(entry, None);
         }
     }
 
@@ -88,7 +75,7 @@ impl Sorted {
     }
 
     /// Adds an entry of an index.
-    fn insert_words(&mut self, entry: &[i64]) {
+    pub(super) fn insert_words(&mut self, entry: &[i64]) {
         match &mut self.tree {
             Form::Words(tree) => {
                 tree.insert(entry, None);

@@ -85,7 +85,7 @@ impl Pair {
 
     fn put(&mut self, row: Vec<Value>) {
         let (key, bytes) = self.key(&row);
-        let before = self.table.put(&key, &row);
+        let before = self.table.put(&key, &row).unwrap();
         assert_eq!(before.as_deref(), self.model.insert(bytes, row).as_deref());
     }
 
@@ -478,7 +478,7 @@ fn a_row_takes_few_bytes_also_after_most_were_removed() {
         let row = |at: u64| [key(at), scale, 2 * scale, 3 * scale, at as i64 * scale].map(Value::Word);
         let each = |table: &Keyed| table.memory() as f64 / table.len() as f64;
         for at in 0..ROWS {
-            table.put(&Key::Word(key(at)), &row(at));
+            table.put(&Key::Word(key(at)), &row(at)).unwrap();
         }
         assert!(each(&table) <= f64::from(most), "{}", each(&table));
         for at in (0..ROWS).filter(|_| random.below(10) > 0).collect::<Vec<u64>>() {
@@ -487,7 +487,7 @@ fn a_row_takes_few_bytes_also_after_most_were_removed() {
         assert!(each(&table) <= 100.0, "{} of {}", each(&table), table.len());
         // As many new ones, behind the last or at random.
         for at in ROWS..2 * ROWS - table.len() as u64 {
-            table.put(&Key::Word(key(at)), &row(at));
+            table.put(&Key::Word(key(at)), &row(at)).unwrap();
         }
         assert_eq!(table.len() as u64, ROWS);
         assert!(each(&table) <= f64::from(most), "{}", each(&table));
@@ -499,7 +499,7 @@ fn a_change_copies_nothing_that_no_copy_holds() {
     let layout = layout(&[Type::Int, Type::Int], &[0], &[], &[]);
     let mut table = Keyed::new(layout);
     for at in 0..10_000 {
-        table.put(&Key::Word(at), &[Value::Word(at), Value::Word(0)]);
+        table.put(&Key::Word(at), &[Value::Word(at), Value::Word(0)]).unwrap();
     }
     let place = |table: &Keyed| table.columns[1].address(5_000);
     let slot = table.find(&Key::Word(5_000)).unwrap();

@@ -123,7 +123,7 @@ mod tests {
                 }
                 let (group, word) = (first + random.below(groups) as i64 * step, random.next() as i64);
                 let row = [Value::Word(key), Value::Word(group), Value::Word(word), Value::Text("".into())];
-                table.put(&Key::Word(key), &row);
+                table.put(&Key::Word(key), &row).unwrap();
                 model.insert(key, (group, word));
             }
             for fold in [Fold::Sum, Fold::Least, Fold::Greatest] {

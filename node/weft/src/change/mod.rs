@@ -58,6 +58,8 @@ pub struct Findings {
     pub tally: Tally,
     /// By operation, what has no place in the new shape.
     pub misfits: BTreeMap<usize, Misfits>,
+    /// Rows that would have more bytes than an event may change, by the number of their list.
+    pub too_large: BTreeMap<u32, Misfits>,
     /// Pending timers that the new module does not fire, by name.
     pub timers: BTreeMap<String, Timers>,
     /// Sends without an outcome, by their output's name, where somebody counted them.
@@ -169,7 +171,8 @@ fn initial(module: &Module, after: &Schema, list: u32) -> Option<Constant> {
 
 fn blocked_list(old: &ListShape, new: &ListShape, before: &Schema, after: &Schema) -> Option<Blocked> {
     let name = new.name.clone();
-    let beside = "give it another name: then both stand side by side, and code moves what is kept";
+    let beside = "give the new one another name: then both stand side by side, and an `on` of yours moves what is kept; \
+                  once that is done take the old one out";
     match (&old.holds, &new.holds) {
         (Holds::Rows { record: from, .. }, Holds::Rows { record: to, .. }) if from != to => {
             let called = |schema: &Schema, number: u32| {
@@ -191,11 +194,13 @@ fn blocked_list(old: &ListShape, new: &ListShape, before: &Schema, after: &Schem
             Some(Blocked { name, why: format!("its rows are {from} and would be {to}"), help })
         }
         (Holds::Rows { .. }, Holds::Value(_)) => {
-            let why = "it is a list by key and would be a variable".to_owned();
+            let why = "it is a list by key and would be a variable, and which value all of its rows are only the app can say"
+                .to_owned();
             Some(Blocked { name, why, help: beside.to_owned() })
         }
         (Holds::Value(_), Holds::Rows { .. }) => {
-            let why = "it is a variable and would be a list by key".to_owned();
+            let why = "it is a variable and would be a list by key, and which rows its value is only the app can say"
+                .to_owned();
             Some(Blocked { name, why, help: beside.to_owned() })
         }
         _ => None,

@@ -4,7 +4,7 @@ use super::conversion::{Retype, retype};
 use super::operations::Operation;
 use super::schema::{Constant, Holds, Kind, Message, MessageKind, Schema};
 use super::travelling::{Misfit, Newer, Reading, Unread};
-use super::{Change, Findings, under_way};
+use super::{Change, Findings, Misfits, under_way};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Verdict {
 /// One part of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// `added`, `removed`, `renamed`, `retyped`, `reordered`, `rekeyed`, `indexed`, `message`, `timer` or `answer`.
+    /// `added`, `removed`, `renamed`, `retyped`, `reordered`, `rekeyed`, `indexed`, `grown`, `message`, `timer` or `answer`.
     pub change: &'static str,
     /// What it is about: `board`, `Score.points`.
     pub name: String,
@@ -78,6 +78,7 @@ impl Plan {
         let operations = change.operations.iter().enumerate().map(|(at, one)| teller.operation(at, one));
         let mut items: Vec<Item> = blocked.chain(operations).collect();
         items.extend(teller.others());
+        items.extend(teller.grown());
         items.extend(teller.messages());
         items.extend(teller.timers());
         items.extend(findings.into_iter().flat_map(|findings| under_way::told(change, &findings.sends)));
@@ -392,16 +393,27 @@ impl Teller<'_> {
         Some(item)
     }
 
+    /// Rows that could only be removed then.
+    fn grown(&self) -> Vec<Item> {
+        let grown = self.findings.iter().flat_map(|findings| &findings.too_large);
+        let grown = grown.map(|(list, rows)| Item {
+            change: "grown",
+            name: self.list(&self.change.after, *list),
+            what: "what it keeps gets longer".into(),
+            verdict: Verdict::Refused,
+            why: match rows.first.is_empty() {
+                true => "it would have more bytes than an event may change".to_owned(),
+                false => format!("{} would have more bytes than an event may change", rows.counted()),
+            },
+            help: "give new fields shorter defaults, or let code shorten or remove these rows first".into(),
+        });
+        grown.collect()
+    }
+
     /// `3 rows, first ann, have`, of what has no place in the new shape.
     fn misfits(&self, at: usize) -> Option<String> {
         let misfits = self.findings?.misfits.get(&at)?;
-        let first =
-            if misfits.first.is_empty() { String::new() } else { format!(" (first: {})", misfits.first) };
-        Some(format!(
-            "{}{first} {}",
-            counted(misfits.rows, "row"),
-            if misfits.rows == 1 { "has" } else { "have" }
-        ))
+        Some(format!("{} {}", misfits.counted(), if misfits.rows == 1 { "has" } else { "have" }))
     }
 
     /// Messages that wait in their old shape here, or in the new one where they are sent to.
@@ -569,6 +581,14 @@ fn shown(constant: &Constant, kind: &Kind, schema: &Schema) -> Option<String> {
         (Constant::Text(text), _) if text.len() <= 40 => format!("{text:?}"),
         _ => return None,
     })
+}
+
+impl Misfits {
+    /// `3 rows (first: "ann")`
+    fn counted(&self) -> String {
+        let first = if self.first.is_empty() { String::new() } else { format!(" (first: {})", self.first) };
+        counted(self.rows, "row") + &first
+    }
 }
 
 /// `1 row`, `2 rows`

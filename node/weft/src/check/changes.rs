@@ -186,12 +186,12 @@ impl<'c, 'a> Body<'c, 'a> {
     /// operation, where what is calculated with is in a register already, or a constant.
     fn set_field(&mut self, (list, key, field): (u32, Register, u16), before: Target, value: Register) {
         let made = self.code.get(before as usize..).unwrap_or_default();
-        let (reading, constant, last) = match *made {
-            [reading, last] => (reading, None, last),
-            [reading, constant @ Operation::Constant { .. }, last] => (reading, Some(constant), last),
-            _ => (Operation::Jump { to: 0 }, None, Operation::Jump { to: 0 }),
+        let calculated = match *made {
+            [reading, last] => Some((reading, None, last)),
+            [reading, constant @ Operation::Constant { .. }, last] => Some((reading, Some(constant), last)),
+            _ => None,
         };
-        if let Operation::FieldThere { out, .. } = reading
+        if let Some((Operation::FieldThere { out, .. }, constant, last)) = calculated
             && let Operation::Arithmetic { operator, out: result, left, right } = last
             && (left, result) == (out, value)
             && right != out

@@ -17,10 +17,8 @@ impl Checker<'_> {
         for function in &self.module.functions {
             let mut opened: HashMap<u16, Rows> = HashMap::new();
             for operation in &function.code {
+                assigned.extend(operation.assigns());
                 match operation {
-                    Operation::SetField { list, field, .. } | Operation::UpdateField { list, field, .. } => {
-                        assigned.insert((*list, *field));
-                    }
                     Operation::Open { cursor, over: Over::Rows(rows) } => drop(opened.insert(*cursor, *rows)),
                     Operation::FieldOf { cursor, list, field, .. }
                     | Operation::NextWhere { cursor, list, field, .. }
@@ -30,6 +28,7 @@ impl Checker<'_> {
                             read.push((*list, index, *field));
                         }
                     }
+                    // What is read in another way is read of the row.
                     _ => {}
                 }
             }

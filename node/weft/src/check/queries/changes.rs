@@ -42,7 +42,16 @@ impl Body<'_, '_> {
             }
             // A `do` may put into any list of the state.
             StatementKind::Place(_) => changes = true,
-            _ => {}
+            StatementKind::Let { .. }
+            | StatementKind::If { .. }
+            | StatementKind::For { .. }
+            | StatementKind::Require { .. }
+            | StatementKind::Exit(_)
+            | StatementKind::Send { .. }
+            | StatementKind::Start { .. }
+            | StatementKind::Cancel { .. }
+            | StatementKind::Expect(_)
+            | StatementKind::Broken => {}
         });
         // What is removed and added again is another row at the same key.
         changes || adds && removes
@@ -59,7 +68,16 @@ impl Body<'_, '_> {
             StatementKind::Remove { place, query } => self.remove_is_of(place, query.as_ref(), list),
             // A `do` may change any list of the state.
             StatementKind::Place(_) => list < SCRATCH,
-            _ => false,
+            StatementKind::Let { .. }
+            | StatementKind::If { .. }
+            | StatementKind::For { .. }
+            | StatementKind::Require { .. }
+            | StatementKind::Exit(_)
+            | StatementKind::Send { .. }
+            | StatementKind::Start { .. }
+            | StatementKind::Cancel { .. }
+            | StatementKind::Expect(_)
+            | StatementKind::Broken => false,
         }
     }
 
