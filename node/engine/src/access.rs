@@ -51,6 +51,7 @@ impl Access<'_> {
     }
 
     /// What the code changes: of a view its own local lists and nothing else.
+    #[inline]
     pub(crate) fn changed(&mut self) -> &mut State {
         match self {
             Access::Event(state) => state,

@@ -86,11 +86,10 @@ impl Room {
 /// Of most registers nothing is to be dropped, and this sees it.
 fn make_none(registers: &mut [Value]) {
     for register in registers {
-        match register {
-            Value::None => {}
-            Value::Word(_) | Value::Real(_) => std::mem::forget(std::mem::take(register)),
-            other => *other = Value::None,
+        if !matches!(register, Value::None | Value::Word(_) | Value::Real(_)) {
+            drop(std::mem::take(register));
         }
+        std::mem::forget(std::mem::take(register));
     }
 }
 
@@ -270,11 +269,11 @@ impl<'m> Machine<'m> {
                     self.set_word(out, word);
                 }
                 Operation::KeyNow { out, list, key } => {
-                    let there = self.has_row(list, key)?;
-                    match self.get(key) {
-                        _ if !there => self.set(out, Value::None),
-                        Value::Word(word) => self.set_word(out, *word),
-                        value => self.set(out, value.clone()),
+                    self.key_now(out, list, key)?;
+                }
+                Operation::JumpKeyNow { out, list, key, wanted, to } => {
+                    if self.key_now(out, list, key)? == wanted {
+                        at = to as usize;
                     }
                 }
                 Operation::AddFields { list, first, count, out } => {

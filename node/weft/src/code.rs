@@ -141,6 +141,8 @@ pub enum Over {
 /// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "operands are named by what they are")]
+// Its number by itself: where it is read out of an operand's, telling operations apart takes longer.
+#[repr(u8)]
 pub enum Operation {
     Constant {
         out: Register,
@@ -393,6 +395,14 @@ pub enum Operation {
         list: u32,
         key: Register,
     },
+    /// As `KeyNow`; then whether there is a row is as wanted.
+    JumpKeyNow {
+        out: Register,
+        list: u32,
+        key: Register,
+        wanted: bool,
+        to: Target,
+    },
     /// The key; without a row at it the event is refused.
     KeyThere {
         out: Register,
@@ -600,6 +610,7 @@ impl Operation {
             | Operation::JumpLess { to, .. }
             | Operation::JumpEqual { to, .. }
             | Operation::JumpHasRow { to, .. }
+            | Operation::JumpKeyNow { to, .. }
             | Operation::Next { done: to, .. }
             | Operation::NextWhere { done: to, .. } => Some(to),
             _ => None,

@@ -26,10 +26,13 @@ pub(crate) fn write_value(
     module: &Module,
     budget: &mut Budget,
 ) -> Result<String, Fault> {
-    let mut writer = Writer::new(module, budget, usize::MAX);
-    if let Value::Word(_) = value {
-        writer.out = String::with_capacity(WORD_BYTES);
+    // As `Writer::value` does it, for what most answers are.
+    if let (Type::Int | Type::Time | Type::Duration, Value::Word(word)) = (kind, value) {
+        budget.one()?;
+        budget.bytes(WORD_BYTES)?;
+        return Ok(itoa::Buffer::new().format(*word).to_owned());
     }
+    let mut writer = Writer::new(module, budget, usize::MAX);
     writer.value(value, kind)?;
     Ok(writer.out)
 }

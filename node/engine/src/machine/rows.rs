@@ -193,6 +193,18 @@ impl Machine<'_> {
         }
     }
 
+    /// Gives a key if there is a row at it, or none; whether there is.
+    #[inline(always)]
+    pub(super) fn key_now(&mut self, out: Register, list: u32, key: Register) -> Result<bool, Fault> {
+        let there = self.has_row(list, key)?;
+        match self.get(key) {
+            _ if !there => self.set(out, Value::None),
+            Value::Word(word) => self.set_word(out, *word),
+            value => self.set(out, value.clone()),
+        }
+        Ok(there)
+    }
+
     fn has_row_of_bytes(&mut self, list: u32, key: Register) -> Result<bool, Fault> {
         Ok(self.find(list, key)?.is_some())
     }
