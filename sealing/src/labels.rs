@@ -24,6 +24,8 @@ pub const DECLINE_SALT: &str = "decline-salt";
 pub const DECLINE_SEAL: &str = "decline-seal";
 /// A root of a link.
 pub const ROOT: &str = "root";
+/// The hash of all that a change to the next root agreed on.
+pub const EPOCH: &str = "epoch";
 /// The ids of a link's two directions.
 pub const LINK_IDS: &str = "link-ids";
 /// The secret of a pair of runs.
@@ -58,7 +60,7 @@ pub const SAFETY_NUMBER: &str = "safety-number";
 pub const MEMO_CHECKSUM: &str = "memo-checksum";
 
 /// Every label there is.
-pub const ALL: [&str; 25] = [
+pub const ALL: [&str; 26] = [
     HELLO,
     HELLO_SEAL,
     HELLO_BODY,
@@ -68,6 +70,7 @@ pub const ALL: [&str; 25] = [
     DECLINE_SALT,
     DECLINE_SEAL,
     ROOT,
+    EPOCH,
     LINK_IDS,
     PAIR,
     PAIR_TO_RESPONDER,

@@ -10,7 +10,7 @@
 //! How its parts meet: [`labels`] names every use of a key; `schedule` is the only caller of the hash and of HKDF,
 //! `aead` of the cipher, `kem` of X-Wing, `envelope` of HPKE. [`Identity`] is who; [`Card`], [`Whereabouts`], [`Roster`] and
 //! [`Ticket`] are what it states (`statement`): there is none that was not signed here or verified. [`seal_envelope`] makes
-//! what anybody may carry to a node; [`hello`] makes a [`Root`] of two cards and two runs; [`Root`] makes [`Pair`]s and hails, which are [`Direction`]s; [`memo`] keeps roots over a restart.
+//! what anybody may carry to a node; [`hello`] makes a [`Root`] of two cards and two runs, an [`EpochOffer`] the next one; [`Root`] makes [`Pair`]s and hails, which are [`Direction`]s; [`memo`] keeps roots over a restart.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -18,6 +18,7 @@ mod addresses;
 mod aead;
 mod card;
 mod envelope;
+mod epoch;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub mod hello;
@@ -46,6 +47,7 @@ pub use envelope::{
     ENVELOPE_OVERHEAD_BYTES, ENVELOPE_PAYLOAD_BYTES_MAX, Envelope, EnvelopeError, EnvelopeNumber,
     open_envelope, seal_envelope,
 };
+pub use epoch::{EpochOffer, OFFER_ACCEPT_BYTES, OFFER_BYTES, accept_offer};
 pub use identity::{Identity, NodeId, NodeIdError};
 pub use root::{Direction, LinkIds, Pair, Root, Toward};
 pub use roster::{

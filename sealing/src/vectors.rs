@@ -122,7 +122,20 @@ fn session(lines: &mut Lines, ann: &Identity, ben: &Identity) -> crate::Root {
         matches!(pending.open_answer(&accept), Ok(Answer::Accepted { root: other, .. }) if other == root)
     );
     packets(lines, &root, &ann_run, &ben_run);
+    epoch(lines, &root);
     root
+}
+
+fn epoch(lines: &mut Lines, root: &crate::Root) {
+    lines.comment("The change to epoch 2. Entropy: seed of the offered key (32), encapsulation to it (64).");
+    let mut entropy = CountingEntropy(Vec::new());
+    let offer = crate::EpochOffer::new(&mut entropy);
+    let (ciphertext, next) = crate::accept_offer(root, 2, offer.offered(), &mut entropy).unwrap();
+    lines.bytes("epoch.entropy", &entropy.0);
+    lines.bytes("epoch.offered", offer.offered());
+    lines.bytes("epoch.ciphertext", ciphertext);
+    lines.bytes("epoch.root", next.0);
+    assert_eq!(offer.accepted(root, 2, &ciphertext), Some(next));
 }
 
 fn packets(lines: &mut Lines, root: &crate::Root, ann_run: &Run, ben_run: &Run) {

@@ -174,6 +174,13 @@ impl Conversation {
         self.incoming.values().any(|incoming| incoming.wants(proven))
     }
 
+    /// Whether nothing of the streams is to be said or waited for, on either side.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.transients.is_empty()
+            && self.outgoing.values().all(Outgoing::is_quiet)
+            && self.incoming.values().all(Incoming::is_quiet)
+    }
+
     /// Whether a record of ours has no outcome.
     pub(crate) fn awaits_outcome(&self) -> bool {
         self.outgoing.values().any(Outgoing::awaits_outcome)
@@ -275,6 +282,8 @@ impl Conversation {
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_)
             | Frame::Close
+            | Frame::Offer { .. }
+            | Frame::Accept { .. }
             | Frame::Transient { .. }
             | Frame::Hailed(_) => Ok(()),
         }
@@ -339,6 +348,8 @@ impl Conversation {
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_)
             | Frame::Close
+            | Frame::Offer { .. }
+            | Frame::Accept { .. }
             | Frame::Hailed(_) => false,
         }
     }

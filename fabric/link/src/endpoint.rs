@@ -17,6 +17,7 @@ use crate::card_fetch::{CardFetch, key_of_card};
 use crate::command::{Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
 use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
+use crate::epoch::Epochs;
 use crate::greet::NOT_A_PEER;
 use crate::hello::{Piece, Reassembly};
 use crate::limits::{
@@ -50,6 +51,7 @@ pub struct Endpoint {
     hello_sequence: u64,
     /// What the driver can send.
     datagram_bytes_max: usize,
+    epochs: Epochs,
 }
 
 impl Endpoint {
@@ -72,7 +74,13 @@ impl Endpoint {
             next_greeting: Time(0),
             hello_sequence: 0,
             datagram_bytes_max: DATAGRAM_BYTES_MAX,
+            epochs: Epochs::default(),
         }
+    }
+
+    /// When epochs end. To be said before there are peers.
+    pub fn set_epochs(&mut self, epochs: Epochs) {
+        self.epochs = epochs;
     }
 
     /// The driver can send datagrams of this size, and none of its are fragmented on the way: links try how large ones
@@ -88,8 +96,9 @@ impl Endpoint {
         self.rng.fill_bytes(&mut entropy);
         let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
         let (datagram_bytes_max, record_bytes_max) = (self.datagram_bytes_max, self.config.record_bytes_max);
+        let epochs = self.epochs;
         let config = Config { identity, card, run, entropy, record_bytes_max };
-        *self = Endpoint { datagram_bytes_max, ..Endpoint::new(config) };
+        *self = Endpoint { datagram_bytes_max, epochs, ..Endpoint::new(config) };
     }
 
     /// Runs `act` on the link of a peer, and brings timers and routes up to date.
@@ -158,6 +167,7 @@ impl Endpoint {
         }
         if !self.links.contains_key(&node) {
             let mut link = Link::new(node, self.config.record_bytes_max);
+            link.epochs = self.epochs;
             link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
             if let Some(place) = peer.memo.as_ref().filter(|_| !self.removed.contains(&node)) {
                 link.restore(place, &self.config);

@@ -2,9 +2,10 @@
 //!
 //! Decoding checks form alone; whether a frame fits the state of its link is checked before any frame is applied.
 
-use sealing::Tag;
+use sealing::{OFFER_ACCEPT_BYTES, Tag};
 
 use crate::command::{Declaration, Outcome, StreamId};
+use crate::epoch::{OFFER_PART_BYTES, OFFER_PARTS};
 use crate::fault::PeerMisbehaved;
 use crate::limits::{
     ACK_RANGES_MAX, ANSWER_BYTES_MAX, APP_NAME_BYTES_MAX, RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX,
@@ -18,6 +19,8 @@ const PATH_CHALLENGE: u8 = 0x03;
 const PATH_RESPONSE: u8 = 0x04;
 const CLOSE: u8 = 0x05;
 const HAILED: u8 = 0x06;
+const OFFER: u8 = 0x07;
+const ACCEPT: u8 = 0x08;
 const DECLARATION: u8 = 0x10;
 const RECORDS: u8 = 0x11;
 const PIECE: u8 = 0x12;
@@ -83,6 +86,17 @@ pub(crate) enum Frame<'a> {
     Close,
     /// The hail of this number was opened and its frames applied.
     Hailed(u64),
+    /// A part of a key for the next epoch.
+    Offer {
+        key: [u8; 8],
+        index: u8,
+        bytes: &'a [u8; OFFER_PART_BYTES],
+    },
+    /// The offer of this key is accepted with this ciphertext.
+    Accept {
+        key: [u8; 8],
+        ciphertext: &'a [u8; OFFER_ACCEPT_BYTES],
+    },
     Declaration {
         handle: u64,
         declaration: Declaration,
@@ -147,10 +161,26 @@ impl Frame<'_> {
             Frame::Padding | Frame::Ack { .. } | Frame::PathResponse(_) | Frame::Close => false,
             Frame::Transient { .. } => false,
             Frame::Ping | Frame::PathChallenge(_) | Frame::Hailed(_) => true,
+            Frame::Offer { .. } | Frame::Accept { .. } => true,
             Frame::Declaration { .. }
             | Frame::Records { .. }
             | Frame::Piece { .. }
             | Frame::Settled { .. } => true,
+            Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
+        }
+    }
+
+    /// Whether this frame tells more than that the two ends are there: then its epoch carried something (§10.1).
+    pub(crate) fn carries(&self) -> bool {
+        match self {
+            Frame::Padding | Frame::Ping | Frame::Ack { .. } | Frame::Close | Frame::Hailed(_) => false,
+            Frame::PathChallenge(_) | Frame::PathResponse(_) => false,
+            Frame::Offer { .. } | Frame::Accept { .. } => false,
+            Frame::Declaration { .. }
+            | Frame::Records { .. }
+            | Frame::Piece { .. }
+            | Frame::Settled { .. }
+            | Frame::Transient { .. } => true,
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
         }
     }
@@ -178,6 +208,7 @@ impl Frame<'_> {
             | Frame::Settled { .. } => true,
             Frame::Ack { .. } | Frame::PathChallenge(_) | Frame::PathResponse(_) => false,
             Frame::Close | Frame::Hailed(_) | Frame::Transient { .. } => false,
+            Frame::Offer { .. } | Frame::Accept { .. } => false,
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => {
                 false
             }
@@ -214,6 +245,17 @@ impl Frame<'_> {
             Frame::PathResponse(data) => put(out, PATH_RESPONSE, &[], data),
             Frame::Close => out.push(CLOSE),
             Frame::Hailed(number) => put(out, HAILED, &[*number], &[]),
+            Frame::Offer { key, index, bytes } => {
+                out.push(OFFER);
+                out.extend_from_slice(key);
+                out.push(*index);
+                out.extend_from_slice(*bytes);
+            }
+            Frame::Accept { key, ciphertext } => {
+                out.push(ACCEPT);
+                out.extend_from_slice(key);
+                out.extend_from_slice(*ciphertext);
+            }
             Frame::Declaration { handle, declaration } => encode_declaration(out, *handle, declaration),
             Frame::Records { handle, first, tag, payloads } => {
                 put(out, RECORDS, &[*handle, *first], &tag.0);
@@ -312,6 +354,8 @@ fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> 
         PATH_RESPONSE => Frame::PathResponse(reader.array()?),
         CLOSE => Frame::Close,
         HAILED => Frame::Hailed(reader.varint()?),
+        OFFER => decode_offer(reader)?,
+        ACCEPT => Frame::Accept { key: reader.array()?, ciphertext: reader.chunk()? },
         DECLARATION => decode_declaration(reader)?,
         RECORDS => decode_records(reader)?,
         PIECE => decode_piece(reader)?,
@@ -328,6 +372,14 @@ fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> 
         FORKED => Frame::Forked { handle: reader.varint()? },
         kind => return Err(PeerMisbehaved::UnknownFrame(kind)),
     })
+}
+
+fn decode_offer<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {
+    let (key, index, bytes) = (reader.array()?, reader.byte()?, reader.chunk()?);
+    if usize::from(index) >= OFFER_PARTS {
+        return Err(PeerMisbehaved::MalformedFrame);
+    }
+    Ok(Frame::Offer { key, index, bytes })
 }
 
 fn decode_ack<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> {

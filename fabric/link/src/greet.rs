@@ -8,6 +8,7 @@ use sealing::memo::{HelloCounters, Role};
 use crate::card_fetch::CardFetch;
 use crate::datagram::{self, HELLO_PIECE_BYTES};
 use crate::effect::{DownReason, Effect, PeerState};
+use crate::epoch::EpochChange;
 use crate::frame::{self, Frame};
 use crate::hello::{Retry, Said, key_of};
 use crate::limits::{
@@ -216,7 +217,8 @@ impl Link {
         }
         let (accept, root) = opened.accept(&call.me.run, call.rng);
         self.hello_heard = counters;
-        let session = Session::new(Role::Responder, 1, root, call.me.run, opened.run, Standing::Told);
+        self.epoch = EpochChange::default();
+        let session = Session::new(Role::Responder, 1, root, (call.me.run, opened.run), Standing::Told);
         self.pending = Some(session);
         let datagram = datagram::answer(key, &accept);
         self.answer = Some(CachedAnswer { key, datagram: datagram.clone(), first_frames: Vec::new() });
@@ -306,8 +308,8 @@ impl Link {
                 self.hello_wanted = false;
                 // Of two hellos at once the lower id's wins: it gives up the other's, the higher one keeps both until
                 // a packet shows which one lives.
-                let session =
-                    Session::new(Role::Initiator, 1, root, call.me.run, responder_run, Standing::Told);
+                let runs = (call.me.run, responder_run);
+                let session = Session::new(Role::Initiator, 1, root, runs, Standing::Told);
                 self.heard(call.now);
                 self.begin_accepted(session, from, call);
             }

@@ -330,6 +330,15 @@ impl Incoming {
         self.stored_due || self.turn_due || (self.forked_due && proven)
     }
 
+    /// Whether nothing of it is open, waits or is to be said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        match self.taking {
+            Taking::Records => self.open.is_empty() && self.parts.is_empty() && !self.wants(true),
+            Taking::Nothing { .. } => false,
+            Taking::Forked => !self.forked_due,
+        }
+    }
+
     /// Writes what is due and fits.
     pub(crate) fn write(
         &mut self,

@@ -7,7 +7,7 @@
 //!
 //! What this crate must never know: sockets, files, clocks, random sources, tokio; what an app or a store is.
 //!
-//! How its parts meet: an [`Endpoint`] routes datagrams to links. A `link` is one peer: `greet` makes sessions by hello,
+//! How its parts meet: an [`Endpoint`] routes datagrams to links. A `link` is one peer: `greet` makes sessions by hello, `epoch` the next ones of those,
 //! `session` is a root with the keys of one pair of runs, `conversation` the streams that it carries (`outgoing`,
 //! `incoming`), `recovery` what is on its way, `path` where the peer is. `transmit` and `receive` turn due things into
 //! datagrams and datagrams into applied frames. `datagram`, `frame` and `wire` are the bytes. docs/link.md is the
@@ -23,6 +23,7 @@ mod datagram_size;
 mod dispatch;
 pub mod effect;
 mod endpoint;
+mod epoch;
 pub mod fault;
 mod frame;
 mod greet;
@@ -49,6 +50,7 @@ mod wire;
 pub use command::{Command, Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
 pub use effect::{DownReason, Effect, PeerState, PeerStatus};
 pub use endpoint::Endpoint;
+pub use epoch::Epochs;
 pub use fault::PeerMisbehaved;
 pub use limits::{ANSWER_BYTES_MAX, RECORD_BYTES_MAX, TRANSIENT_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS};
 pub use time::{Span, Time};

@@ -199,5 +199,15 @@ pub const FAULT_INTERVAL: Span = Span::seconds(60);
 /// Times that a hello is said to a peer that answered, and for which nothing waits, before it is given up.
 pub const IDLE_HELLOS_MAX: u32 = 8;
 
+/// How long an epoch that carried something lasts: what a seizure of a running node opens of the past.
+pub const EPOCH_SPAN: Span = Span::seconds(3_600);
+
+/// Bytes of datagrams, in both directions, after which an epoch ends: far below what one key may seal (NIST SP 800-38D).
+pub const EPOCH_BYTES: u64 = 1 << 30;
+
+/// Quiet after which an epoch that carried something ends, so that the link can rest: who speaks once a minute stays awake,
+/// and pays for one epoch an hour.
+pub const REST_AFTER: Span = Span::seconds(60);
+
 /// Addresses of peers that are kept for the sake of their hellos: more than a node has peers.
 pub const KNOWN_ADDRESSES_MAX: usize = 65_536;

@@ -14,6 +14,7 @@ use crate::card_fetch::CardFetch;
 use crate::command::{Config, Peer};
 use crate::conversation::{Bound, Conversation};
 use crate::effect::{DownReason, Effect, PeerState, PeerStatus};
+use crate::epoch::{EpochChange, Epochs};
 use crate::fault::PeerMisbehaved;
 use crate::hello::{Retry, Said};
 use crate::limits::{HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
@@ -90,6 +91,8 @@ pub(crate) struct Link {
     pub(crate) answer: Option<CachedAnswer>,
     pub(crate) fetch: Option<CardFetch>,
     pub(crate) conversation: Conversation,
+    pub(crate) epochs: Epochs,
+    pub(crate) epoch: EpochChange,
     pub(crate) acknowledging: Acknowledging,
     pub(crate) hail_in_flight: Option<HailInFlight>,
     pub(crate) hail_wanted: bool,
@@ -140,6 +143,8 @@ impl Link {
             answer: None,
             fetch: None,
             conversation: Conversation::new(record_bytes_max),
+            epochs: Epochs::default(),
+            epoch: EpochChange::default(),
             acknowledging: Acknowledging::default(),
             hail_in_flight: None,
             hail_wanted: false,
@@ -235,6 +240,13 @@ impl Link {
             .is_some_and(|session| session.standing != Standing::Told || session.role == Role::Initiator)
     }
 
+    /// The root that speaks carried something now.
+    pub(crate) fn carried(&mut self, now: Time) {
+        if let Some(session) = self.speaking().and_then(|which| self.session_mut(which)) {
+            session.carried = Some((session.carried.map_or(now, |(first, _)| first), now));
+        }
+    }
+
     /// Makes the conversation that of the session that speaks.
     pub(crate) fn bind(&mut self) {
         let bound = self.speaker().map(|session| Bound { id: session.id_out, peer_run: session.peer_run });
@@ -242,6 +254,7 @@ impl Link {
             return;
         }
         self.conversation.bind(bound);
+        self.epoch = EpochChange::default();
         self.path.forget_asking();
         self.acknowledging = Acknowledging::default();
         self.hail_in_flight = None;
@@ -254,6 +267,11 @@ impl Link {
 
     /// Whether anything is to be said.
     pub(crate) fn has_work(&self) -> bool {
+        self.has_words() || self.epoch.wants()
+    }
+
+    /// Whether anything is to be said, epochs aside: for them nobody waits.
+    fn has_words(&self) -> bool {
         self.ping_due
             || self.hail_wanted
             || self.conversation.has_outgoing()
@@ -264,7 +282,7 @@ impl Link {
     pub(crate) fn is_idle(&self) -> bool {
         let carried = !self.said_contents.is_empty()
             || self.hail_in_flight.as_ref().is_some_and(|hail| !hail.contents.is_empty());
-        !self.has_work() && !carried && !self.conversation.awaits_outcome()
+        !self.has_words() && !carried && !self.conversation.awaits_outcome()
     }
 
     pub(crate) fn save_memo(&mut self, effects: &mut Vec<Effect>) {
@@ -305,6 +323,7 @@ impl Link {
     pub(crate) fn heard(&mut self, now: Time) {
         self.last_heard = Some(now);
         self.conversation.recovery.heard();
+        self.epoch.heard();
         self.hasten(now);
     }
 
@@ -343,6 +362,7 @@ impl Link {
                 .paced_until()
                 .filter(|_| self.has_work() || self.conversation.has_transients()),
             self.path.challenge_at().filter(|_| self.has_work()),
+            self.epoch_ends_at(),
         ]
         .into_iter()
         .flatten()
@@ -377,6 +397,7 @@ impl Link {
         if self.hello_wanted || (self.speaking().is_none() && self.has_work()) {
             self.greet(call);
         }
+        self.end_epoch(call);
         self.transmit(call);
         self.ask_for_outcomes(call.now);
         self.keep_greeting(call.now);

@@ -211,6 +211,11 @@ impl Outgoing {
         self.highest() > self.flight.outcome
     }
 
+    /// Whether all is settled, and the peer knows.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.records.is_empty() && !self.settled_due && !self.wants()
+    }
+
     /// Whether something is to be sent now.
     pub(crate) fn wants(&self) -> bool {
         (self.settled_due && !self.settled_told) || self.next_to_send().is_some() || self.declaration_lost()

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use sealing::memo::Role;
 use sealing::{NodeId, Run};
 
 use crate::command::Transient;
@@ -46,12 +47,16 @@ impl Link {
         let Some(which) = self.which(sealed.id) else { return };
         let Some(session) = self.session(which) else { return };
         let Some((number, bytes)) = session.open(sealed) else {
-            if session.standing == Standing::Hailing && self.speaking() == Some(which) {
+            let speaks = self.speaking() == Some(which) || self.is_between_epochs();
+            if session.standing == Standing::Hailing && speaks {
                 self.provoked(arrival.from, arrival.bytes, call);
             }
             return;
         };
         let newest = number >= session.received.expected();
+        if let Some(session) = self.session_mut(which) {
+            session.bytes += arrival.bytes as u64;
+        }
         let frames = match frame::decode(&bytes) {
             Ok(frames) => frames,
             Err(fault) => return self.misbehaved(fault, call),
@@ -59,7 +64,9 @@ impl Link {
         self.heard(call.now);
         self.promote(which, call);
         if self.speaking() != Some(Which::Current) {
-            return;
+            // It may not know of the next root. What is on its way under that asks for an answer already (§10.5).
+            self.ping_due |= self.is_between_epochs() && !self.conversation.recovery.is_waiting();
+            return self.pump(call);
         }
         if let Err(fault) = self.check(&frames) {
             return self.misbehaved(fault, call);
@@ -144,6 +151,8 @@ impl Link {
                 }
                 _ => Ok(()),
             },
+            Frame::Offer { .. } => self.check_epoch(Role::Initiator),
+            Frame::Accept { .. } => self.check_epoch(Role::Responder),
             frame => self.conversation.check(frame),
         })
     }
@@ -185,6 +194,17 @@ impl Link {
             acknowledging.now |= !in_order || acknowledging.unacknowledged >= PACKETS_PER_ACKNOWLEDGEMENT;
             acknowledging.at.get_or_insert(call.now + ACK_DELAY_MAX);
         }
+        if frames.iter().any(Frame::carries) {
+            self.carried(call.now);
+        }
+        // The last of all, since it ends what the other frames are about.
+        let accepted = frames.iter().find_map(|frame| match frame {
+            Frame::Accept { key, ciphertext } => Some((*key, *ciphertext)),
+            _ => None,
+        });
+        if let Some((key, ciphertext)) = accepted {
+            self.on_accepted(key, ciphertext, call);
+        }
     }
 
     fn apply_frame(&mut self, frame: &Frame<'_>, call: &mut Call<'_>) -> bool {
@@ -198,8 +218,9 @@ impl Link {
                 }
                 self.acknowledgements_came(&told.acknowledged);
             }
-            // Of several in a packet the last one is answered.
-            Frame::PathChallenge(_) => {}
+            Frame::Offer { key, index, bytes } => self.on_offer(*key, *index, bytes, call),
+            // Of several challenges in a packet the last one is answered; an accept is taken behind all else.
+            Frame::PathChallenge(_) | Frame::Accept { .. } => {}
             Frame::PathResponse(data) => {
                 if let Some(address) = self.path.answered(*data) {
                     call.effects.push(Effect::Address { peer: self.node, address });
@@ -250,7 +271,7 @@ impl Link {
         self.heard(call.now);
         self.promote(which, call);
         if self.speaking() != Some(Which::Current) {
-            return;
+            return self.on_hail_between_epochs(run, call);
         }
         self.learn(run, hail.number);
         let fresh = hail.known == call.me.run;
@@ -270,12 +291,34 @@ impl Link {
         for frame in &frames {
             kept &= self.apply_frame(frame, call);
         }
+        if frames.iter().any(Frame::carries) {
+            self.carried(call.now);
+        }
         if kept {
             self.hail_to_acknowledge = Some(hail.number);
         }
         if !fresh && self.hail_wanted {
             self.answer_hail(arrival, call);
         }
+        self.pump(call);
+    }
+
+    /// The peer started anew and may not know of the next root, under which this node speaks: its run is that of both
+    /// roots, and it hears of the next one at once (§10.5).
+    fn on_hail_between_epochs(&mut self, run: Run, call: &mut Call<'_>) {
+        if !self.is_between_epochs() {
+            return;
+        }
+        for session in [&mut self.current, &mut self.pending].into_iter().flatten() {
+            if run.counter > session.peer_run.counter {
+                session.learn(run);
+                if session.standing == Standing::Proven {
+                    session.standing = Standing::Told;
+                }
+            }
+        }
+        self.bind();
+        self.ping_due |= !self.conversation.recovery.is_waiting();
         self.pump(call);
     }
 
@@ -319,6 +362,9 @@ impl Link {
     /// Somebody says that the peer knows no link of this id (§4.5).
     pub(crate) fn on_hint(&mut self, id: [u8; 8], cause: [u8; 8], call: &mut Call<'_>) {
         let ours = self.speaker().is_some_and(|session| session.id_out == id);
+        if ours && self.causes.contains(&cause) && self.fall_back() {
+            return self.pump(call);
+        }
         if ours && self.said.is_none() && self.causes.contains(&cause) && self.hinted.take(call.now) {
             self.hello_wanted = true;
             self.pump(call);

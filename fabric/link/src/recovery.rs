@@ -53,6 +53,15 @@ pub(crate) enum Content {
     Hailed {
         number: u64,
     },
+    /// A part of the offer of this key for the next epoch.
+    Offer {
+        key: [u8; 8],
+        index: u8,
+    },
+    /// The accept of the offer of this key.
+    Accept {
+        key: [u8; 8],
+    },
     Challenge,
     /// Asks only to be acknowledged.
     Ping,
@@ -62,6 +71,28 @@ pub(crate) enum Content {
     Acknowledgement {
         largest: u64,
     },
+}
+
+impl Content {
+    /// Whether it tells more than that this end is there: then its epoch carried something (§10.1).
+    pub(crate) fn carries(&self) -> bool {
+        match self {
+            Content::Declaration { .. }
+            | Content::Records { .. }
+            | Content::Piece { .. }
+            | Content::Settled { .. }
+            | Content::Stored { .. }
+            | Content::Turn { .. }
+            | Content::Forked { .. } => true,
+            Content::Hailed { .. }
+            | Content::Offer { .. }
+            | Content::Accept { .. }
+            | Content::Challenge
+            | Content::Ping
+            | Content::SizeProbe
+            | Content::Acknowledgement { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -209,6 +240,18 @@ impl Recovery {
     /// Whether something is on its way on this path.
     pub(crate) fn is_in_flight(&self) -> bool {
         self.in_flight > 0
+    }
+
+    /// Whether all that is on its way is of this kind.
+    pub(crate) fn carries_only(&self, kind: impl Fn(&Content) -> bool) -> bool {
+        self.sent.values().flat_map(|sent| &sent.content).all(kind)
+    }
+
+    /// What is on its way is waited for no more.
+    pub(crate) fn abandon(&mut self) {
+        self.sent.clear();
+        self.in_flight = 0;
+        self.loss_at = None;
     }
 
     /// Whether an acknowledgement of these ranges tells of more than that challenges came.

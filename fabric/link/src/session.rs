@@ -7,6 +7,7 @@ use sealing::{Direction, Pair, RUN_BYTES, Root, Run, Toward};
 
 use crate::datagram::{self, Sealed};
 use crate::received::{Received, expand_packet_number};
+use crate::time::Time;
 
 /// How much is known of what the peer knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,10 @@ pub(crate) struct Session {
     pub(crate) received: Received,
     next_hail: u64,
     hails_received: Received,
+    /// When it first and last carried something in this process.
+    pub(crate) carried: Option<(Time, Time)>,
+    /// Of datagrams, in both directions.
+    pub(crate) bytes: u64,
 }
 
 /// What a hail says once it opened (§1.7).
@@ -52,8 +57,7 @@ impl Session {
         role: Role,
         epoch: u64,
         root: Root,
-        my_run: Run,
-        peer_run: Run,
+        (my_run, peer_run): (Run, Run),
         standing: Standing,
     ) -> Session {
         let ids = root.ids();
@@ -77,12 +81,14 @@ impl Session {
             received: Received::default(),
             next_hail: 0,
             hails_received: Received::default(),
+            carried: None,
+            bytes: 0,
         }
     }
 
     /// A root from the memo: this node's run is new, so the peer does not know it.
     pub(crate) fn restored(held: Held, my_run: Run) -> Session {
-        Session::new(held.role, held.epoch, held.root, my_run, held.peer_run, Standing::Hailing)
+        Session::new(held.role, held.epoch, held.root, (my_run, held.peer_run), Standing::Hailing)
     }
 
     pub(crate) fn held(&self) -> Held {
@@ -99,6 +105,7 @@ impl Session {
         self.next_number += 1;
         let header = datagram::packet_header(self.id_out, number);
         let sealed = self.seal.seal(number, &header, frames);
+        self.bytes += (header.len() + sealed.len()) as u64;
         (number, [header, sealed].concat())
     }
 

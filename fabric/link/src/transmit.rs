@@ -61,11 +61,19 @@ impl Link {
         let (mut frames, mut contents) = (Vec::with_capacity(full), Vec::new());
         // Whatever is on its way: until it is answered hardly anything may go (§7.11).
         self.write_challenge(call.now, &mut frames, end, &mut contents);
+        let has_room = forced || self.conversation.recovery.has_room(call.now);
+        if has_room {
+            // An accept has room beside little else.
+            self.epoch.write(&mut frames, end, &mut contents);
+        }
         let acknowledges = self.write_acknowledgement(call, &mut frames, end);
         let mut says = false;
-        if forced || self.conversation.recovery.has_room(call.now) {
+        if has_room {
             self.write_frames(forced, &mut frames, end, &mut contents);
             says = self.is_proven() && self.conversation.write_transients(&mut frames, end);
+        }
+        if says || contents.iter().any(Content::carries) {
+            self.carried(call.now);
         }
         if contents.is_empty() && !says && !(acknowledges && self.acknowledging.now) {
             return false;
@@ -223,6 +231,9 @@ impl Link {
         self.told_to = Some(to);
         let is_idle = contents.is_empty() && !self.has_work();
         let waits = !is_idle || !self.was_met;
+        if contents.iter().any(Content::carries) {
+            self.carried(call.now);
+        }
         self.hail_in_flight = waits.then_some(HailInFlight { number, contents, retry, is_idle });
         self.emit(to, bytes, call);
     }
@@ -254,6 +265,9 @@ impl Link {
 
     /// Another probe was not answered: the peer may be elsewhere, have another run, or have lost its memo.
     fn on_silence(&mut self, call: &mut Call<'_>) {
+        if self.give_up_epoch() {
+            return;
+        }
         let unanswered = self.conversation.recovery.probes();
         let challenge = call.random();
         self.path.challenge_again(challenge);
@@ -282,6 +296,7 @@ impl Link {
     pub(crate) fn on_lost(&mut self, contents: &[Content], call: &mut Call<'_>) {
         self.conversation.lost(contents);
         for content in contents {
+            self.epoch.lost(content);
             match content {
                 Content::Hailed { number } => {
                     self.hail_to_acknowledge = self.hail_to_acknowledge.max(Some(*number))

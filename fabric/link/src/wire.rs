@@ -48,6 +48,13 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
+    /// As [`Reader::array`], without a copy.
+    pub(crate) fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N], Truncated> {
+        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(Truncated)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
     pub(crate) fn byte(&mut self) -> Result<u8, Truncated> {
         Ok(self.array::<1>()?[0])
     }

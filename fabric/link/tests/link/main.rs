@@ -1,13 +1,15 @@
 //! The link under test as a whole: endpoints of the production type over a virtual network.
 //!
 //! `world` is the network, the clock and the faults, all from one seed; `node` is an endpoint with a small store beside
-//! it; `course` is a path with a rate and links that fill it; `seeds` runs many worlds; `cases` are single situations with their expected course; `noise` is bytes of anybody.
+//! it; `course` is a path with a rate and links that fill it; `seeds` runs many worlds; `cases` are single situations with their expected course; `epochs` is
+//! the change of roots; `noise` is bytes of anybody.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is a test that failed")]
 
 mod cases;
 mod clauses;
 mod course;
+mod epochs;
 mod node;
 mod noise;
 mod seeds;

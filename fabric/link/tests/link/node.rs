@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use link::ledger::{Heard, Verdict};
-use link::{Config, Declaration, Endpoint, Outcome, Peer, Record, StreamId, Time};
+use link::{Config, Declaration, Endpoint, Epochs, Outcome, Peer, Record, StreamId, Time};
 use sealing::{Card, Identity, NodeId, Run, Tag};
 
 /// A stream of ours to one peer, as rows.
@@ -67,6 +67,7 @@ pub struct Node {
     pub home: SocketAddr,
     pub endpoint: Option<Endpoint>,
     pub runs: u64,
+    pub run: Run,
     pub tag: Tag,
     pub disk: Store,
     pub store: Store,
@@ -87,6 +88,7 @@ pub struct Node {
     pub clock_offset: u64,
     /// What its driver can send.
     pub datagram_bytes_max: usize,
+    pub epochs: Epochs,
 }
 
 impl Node {
@@ -104,6 +106,7 @@ impl Node {
             home,
             endpoint: None,
             runs: 0,
+            run: Run { counter: 0, random: [0; 16] },
             tag: Tag([0; 8]),
             disk: Store::default(),
             store: Store::default(),
@@ -120,6 +123,7 @@ impl Node {
             fresh_streams: 0,
             clock_offset: 0,
             datagram_bytes_max: link::limits::DATAGRAM_BYTES_MAX,
+            epochs: Epochs::default(),
         }
     }
 
@@ -134,11 +138,13 @@ impl Node {
         random.copy_from_slice(&entropy[..16]);
         let run = Run { counter: self.runs, random };
         self.tag = run.tag();
+        self.run = run;
         self.store = self.disk.clone();
         let (identity, card) = (self.identity.clone(), self.card.clone());
         let config = Config { identity, card, run, entropy, record_bytes_max: link::RECORD_BYTES_MAX };
         let mut endpoint = Endpoint::new(config);
         endpoint.set_datagram_bytes_max(self.datagram_bytes_max);
+        endpoint.set_epochs(self.epochs);
         for peer in &self.peers {
             let memo = self.memos.get(&peer.node).copied();
             endpoint.add_peer(now, Peer { memo, ..peer.clone() });
@@ -171,7 +177,8 @@ impl Node {
             oldest: 1,
             tag_before: Tag([0; 8]),
         });
-        if outbox.rows.len() >= 100 {
+        let bytes: usize = outbox.rows.values().map(|(_, payload)| payload.len()).sum();
+        if outbox.rows.len() >= 100 || bytes + payload.len() > link::WINDOW_BYTES {
             return None;
         }
         outbox.last += 1;
@@ -202,7 +209,7 @@ impl Node {
                 },
             );
         }
-        // At most a hundred rows are unsettled, fewer than the window.
+        // What is unsettled is within the window.
         endpoint.send(now, peer, record).expect("the window is never full here");
     }
 

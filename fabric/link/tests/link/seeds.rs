@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use link::Time;
+use link::{Epochs, Span, Time};
 
 use crate::world::{FAULTS, Less, SECOND, World};
 
@@ -15,7 +15,7 @@ const LIVENESS_SECONDS: u64 = 130;
 const LIVENESS_SECONDS_AFTER_A_DAY: u64 = 600;
 
 /// Kinds of faults and events that a usual run reaches.
-const KINDS: [&str; 28] = [
+const KINDS: [&str; 31] = [
     "a datagram above 1,200 bytes",
     "too large for the path",
     "NAT rebinding",
@@ -26,6 +26,7 @@ const KINDS: [&str; 28] = [
     "a record had to wait",
     "a refusal arrived",
     "an answer arrived",
+    "an epoch ended",
     "address change",
     "an address was proven",
     "corruption",
@@ -43,6 +44,8 @@ const KINDS: [&str; 28] = [
     "something said now or never came",
     "store rolled back",
     "the receiver found a fork",
+    "the initiator killed with two roots",
+    "the responder killed with two roots",
     "the sender was told that it forked",
 ];
 
@@ -51,6 +54,9 @@ fn storm(seed: u64, rollbacks: bool, less: Less, prepare: fn(&mut World)) -> Wor
     world.less = less;
     world.clocks_differ = seed % 4 != 3;
     world.nodes.iter_mut().for_each(|node| node.datagram_bytes_max = 1_472);
+    let epochs = epochs(seed);
+    world.nodes.iter_mut().for_each(|node| node.epochs = epochs);
+    world.kills_between_epochs = true;
     prepare(&mut world);
     world.rollbacks = rollbacks;
     world.wanderer = (seed % 2 == 1).then_some(2);
@@ -86,10 +92,23 @@ fn storm(seed: u64, rollbacks: bool, less: Less, prepare: fn(&mut World)) -> Wor
     // At rest there is no timer.
     let end = Time(world.now.0 + 10 * 60 * SECOND);
     world.run_until(end);
-    if world.violation.is_none() && world.now >= end {
+    if world.violation.is_none() && !world.is_at_rest() {
         world.fail("a link at rest still has timers after ten minutes".into());
     }
     world
+}
+
+/// Epochs that end for each of the reasons, often in some worlds. All that a window holds gets through in one: each begins
+/// the streams anew.
+fn epochs(seed: u64) -> Epochs {
+    let usual = Epochs::default();
+    match seed / 4 % 5 {
+        0 => usual,
+        1 => Epochs { rest_after: Span::milliseconds(100), ..usual },
+        2 => Epochs { rest_after: Span::seconds(2), bytes: 1_500_000, ..usual },
+        3 => Epochs { span: Span::milliseconds(700), ..usual },
+        _ => Epochs { span: Span::seconds(1), bytes: 1_500_000, rest_after: Span::milliseconds(20) },
+    }
 }
 
 /// The fewest of a failing seed's first faults, and of those the fewest kinds, with which it still fails.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use link::{Effect, Peer, StreamId, Time};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use sealing::memo::{Memo, Role};
 use sealing::{NodeId, Tag};
 
 use crate::node::{Event, Fate, Node, answer, reason};
@@ -118,6 +119,8 @@ pub struct World {
     pub slept: u64,
     /// Nodes whose router forgot them: they are not where anybody knows, until they speak.
     forgotten: BTreeSet<usize>,
+    /// Nodes that kept two roots may die at once.
+    pub kills_between_epochs: bool,
     /// What of the faults is left out.
     pub less: Less,
     /// The kinds of the faults so far.
@@ -156,6 +159,7 @@ impl World {
             asleep: None,
             slept: 0,
             forgotten: BTreeSet::new(),
+            kills_between_epochs: false,
             less: Less::default(),
             faults: Vec::new(),
         };
@@ -343,6 +347,7 @@ impl World {
             Effect::SaveMemo { peer, place } => {
                 let before = at.memos.insert(peer, place).unwrap_or([0; 256]);
                 at.memos_before.insert(peer, before);
+                self.on_memo(node, &before, &place);
             }
             Effect::Datagram { to, bytes } => self.transmit(node, to, bytes),
             Effect::Record { peer, declaration, number, tag, payload } => {
@@ -449,6 +454,25 @@ impl World {
         }
     }
 
+    /// What a memo says of epochs: they are counted, and a node that just kept two roots may die of it.
+    fn on_memo(&mut self, node: usize, before: &[u8; 256], place: &[u8; 256]) {
+        let Ok(memo) = Memo::decode(place) else { return };
+        let had_next = Memo::decode(before).is_ok_and(|memo| memo.pending.is_some_and(|held| held.epoch > 1));
+        match (memo.current, memo.pending) {
+            (Some(current), None) if current.epoch > 1 && had_next => self.reach("an epoch ended"),
+            (Some(_), Some(next)) if next.epoch > 1 => {
+                if self.kills_between_epochs && self.kill_after.is_none() && self.chance(300) {
+                    self.kill_after = Some((node, self.rng.next_u32() % 3));
+                    self.reach(match next.role {
+                        Role::Initiator => "the initiator killed with two roots",
+                        Role::Responder => "the responder killed with two roots",
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// What must hold of what a node says to its app.
     fn judge(&mut self, node: usize, event: Event) {
         match event {
@@ -537,6 +561,25 @@ impl World {
         }
     }
 
+    /// The next timer of a node that is awake, in the world's time.
+    fn next_timer(&self) -> Option<(Time, usize)> {
+        let timer = |node: &Node| {
+            let at = node.endpoint.as_ref().filter(|_| self.asleep != Some(node.name))?.next_timeout()?;
+            Some((Time(at.0.saturating_sub(node.clock_offset)), node.name))
+        };
+        self.nodes.iter().filter_map(timer).min()
+    }
+
+    /// A node dies after it carried out so many effects more.
+    pub fn kill_after(&mut self, node: usize, effects: u32) {
+        self.kill_after = Some((node, effects));
+    }
+
+    /// Whether nothing will ever happen by itself.
+    pub fn is_at_rest(&self) -> bool {
+        self.next_timer().is_none() && self.queue.is_empty()
+    }
+
     /// One step: the next arrival, commit or timer. False if nothing will ever happen.
     pub fn step(&mut self, chaos: &mut dyn FnMut(&mut World)) -> bool {
         self.steps += 1;
@@ -544,13 +587,7 @@ impl World {
             self.fail(format!("{STEPS_MAX} steps are not enough: something turns round and round"));
             return false;
         }
-        let asleep = self.asleep;
-        let timer = |node: &Node| {
-            let at = node.endpoint.as_ref().filter(|_| asleep != Some(node.name))?.next_timeout()?;
-            Some(Time(at.0.saturating_sub(node.clock_offset)))
-        };
-        let wake = self.nodes.iter().filter_map(|node| timer(node).map(|at| (at, node.name))).min();
-        let first = self.queue.first_key_value().map(|(key, _)| *key);
+        let (wake, first) = (self.next_timer(), self.queue.first_key_value().map(|(key, _)| *key));
         match (wake, first) {
             (None, None) => return false,
             (Some((at, node)), first) if first.is_none_or(|(next, _)| at < next) => {
@@ -582,7 +619,12 @@ impl World {
 
     /// Runs without faults of the world's own until this time or until nothing will happen.
     pub fn run_until(&mut self, end: Time) {
-        while self.now < end && self.violation.is_none() && self.step(&mut |_| {}) {}
+        let is_over = |world: &World| {
+            let timer = world.next_timer().map(|(at, _)| at);
+            let first = world.queue.first_key_value().map(|((at, _), _)| *at);
+            [timer, first].into_iter().flatten().min().is_none_or(|at| at > end)
+        };
+        while self.now < end && !is_over(self) && self.violation.is_none() && self.step(&mut |_| {}) {}
     }
 
     pub fn is_settled(&self) -> bool {
@@ -786,6 +828,7 @@ impl World {
         self.weather = Weather::default();
         self.blocked.clear();
         self.kill_after = None;
+        self.kills_between_epochs = false;
         for node in std::mem::take(&mut self.forgotten) {
             // Who is at rest and not where anybody knows is found when it speaks: after its start it does.
             self.die(node);
