@@ -460,17 +460,22 @@ impl World {
         let had_next = Memo::decode(before).is_ok_and(|memo| memo.pending.is_some_and(|held| held.epoch > 1));
         match (memo.current, memo.pending) {
             (Some(current), None) if current.epoch > 1 && had_next => self.reach("an epoch ended"),
-            (Some(_), Some(next)) if next.epoch > 1 => {
-                if self.kills_between_epochs && self.kill_after.is_none() && self.chance(300) {
-                    self.kill_after = Some((node, self.rng.next_u32() % 3));
-                    self.reach(match next.role {
-                        Role::Initiator => "the initiator killed with two roots",
-                        Role::Responder => "the responder killed with two roots",
-                    });
-                }
+            (Some(_), Some(next)) if next.epoch > 1 && self.kills_between_epochs => {
+                self.die_soon(node, next.role);
             }
             _ => {}
         }
+    }
+
+    fn die_soon(&mut self, node: usize, role: Role) {
+        if self.kill_after.is_some() || !self.chance(300) {
+            return;
+        }
+        self.kill_after = Some((node, self.rng.next_u32() % 3));
+        self.reach(match role {
+            Role::Initiator => "the initiator killed with two roots",
+            Role::Responder => "the responder killed with two roots",
+        });
     }
 
     /// What must hold of what a node says to its app.
