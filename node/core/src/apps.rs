@@ -4,13 +4,14 @@
 //! No app's code runs here: a change is operations on numbers, and its row in the log has the shapes before and after it.
 
 use crate::core::{Core, Installed};
+use crate::gathered::Gathered;
 use crate::image::numbered;
 use crate::recovery::{Source, StartError, missing_setting};
 use crate::rows::{self, AppRow};
 use engine::{App, COUNTERS, Snapshot, TIMERS};
 use sealing::NodeId;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 use store::Change as Delta;
 use weft::change::operations::Operation;
@@ -61,7 +62,7 @@ impl Apps {
         if let Some((schema, app)) = self.changed.get_mut(&number) {
             return restore(app, schema, list, &change.key, change.row.as_deref());
         }
-        self.rows.entry(change.list).or_default().take(change.key, change.row);
+        self.rows.entry(change.list).or_default().take(&change.key, change.row.as_deref());
         Ok(())
     }
 
@@ -134,11 +135,14 @@ impl Apps {
 
     fn filled(&mut self, number: u32, schema: &Schema, mut app: App) -> Result<App, StartError> {
         let own: Vec<u64> = self.rows.range(own_lists(number)).map(|(list, _)| *list).collect();
+        app.begin_restore();
         for list in own {
-            for (key, row) in self.rows.remove(&list).unwrap_or_default().rows() {
-                restore(&mut app, schema, rows::split_list(list).1, &key, Some(&row))?;
-            }
+            let gathered = self.rows.remove(&list).unwrap_or_default();
+            let list = rows::split_list(list).1;
+            gathered.each(|key, row| restore(&mut app, schema, list, key, Some(row)))?;
         }
+        app.end_restore()
+            .map_err(|error| StartError::Row { list: rows::app_list(number, 0), what: error.to_string() })?;
         Ok(app)
     }
 
@@ -267,9 +271,11 @@ impl Apps {
         let changed: Vec<_> = self.changed.into_iter().filter(|(number, _)| !is_running(*number)).collect();
         let mut gathered = self.rows;
         for list in absent {
-            for (key, row) in gathered.remove(&list).unwrap_or_default().rows() {
-                core.kept.put(list, key, Some(&row));
-            }
+            let gathered = gathered.remove(&list).unwrap_or_default();
+            let Ok(()) = gathered.each(|key, row| {
+                core.kept.put(list, key.to_vec(), Some(row));
+                Ok::<(), Infallible>(())
+            });
         }
         for (number, (schema, app)) in changed {
             let lists: Vec<u32> = schema.lists.iter().map(|list| list.number).collect();
@@ -295,78 +301,6 @@ impl Apps {
                 ));
             }
         }
-    }
-}
-
-/// Rows of a list as they come: those of a checkpoint, in order, then what changed. A map of them would cost as much as all
-/// the rest of a start.
-#[derive(Debug, Default)]
-struct Gathered {
-    changes: Vec<Gathering>,
-    /// How many there were when each row was there once.
-    folded: usize,
-}
-
-/// A row, or its end.
-#[derive(Debug, PartialEq, Eq)]
-struct Gathering {
-    /// The key's first bytes, by which most keys are told apart without looking them up.
-    begins: u64,
-    key: Vec<u8>,
-    row: Option<Vec<u8>>,
-}
-
-impl Gathering {
-    /// By their keys, which are not looked at where their beginnings tell.
-    fn compare(&self, other: &Gathering) -> Ordering {
-        let whole = |one: &Gathering| one.key.len() <= size_of::<u64>();
-        self.begins.cmp(&other.begins).then_with(|| match whole(self) && whole(other) {
-            true => self.key.len().cmp(&other.key.len()),
-            false => self.key.cmp(&other.key),
-        })
-    }
-}
-
-/// Changes that are kept at least before those of the same row are made one.
-const UNFOLDED: usize = 1 << 16;
-
-impl Gathered {
-    fn take(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
-        let mut begins = [0; size_of::<u64>()];
-        begins.iter_mut().zip(&key).for_each(|(first, byte)| *first = *byte);
-        self.changes.push(Gathering { begins: u64::from_be_bytes(begins), key, row });
-        // A log without a checkpoint may be far longer than what it comes to.
-        if self.changes.len() > 2 * self.folded.max(UNFOLDED) {
-            self.fold();
-        }
-    }
-
-    /// Leaves the last change of each row, and none of those that are gone.
-    fn fold(&mut self) {
-        // Stable: of a row the last one is the last.
-        self.changes.sort_by(Gathering::compare);
-        self.changes.reverse();
-        self.changes.dedup_by(|earlier, later| later.compare(earlier).is_eq());
-        self.changes.reverse();
-        self.changes.retain(|change| change.row.is_some());
-        self.folded = self.changes.len();
-    }
-
-    /// The rows that there are in the end, in order of their keys.
-    fn rows(mut self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
-        self.fold();
-        self.changes.into_iter().filter_map(|change| Some((change.key, change.row?)))
-    }
-
-    fn has_rows(&self) -> bool {
-        let mut there = BTreeSet::new();
-        for Gathering { key, row, .. } in &self.changes {
-            match row {
-                Some(_) => there.insert(key),
-                None => there.remove(key),
-            };
-        }
-        !there.is_empty()
     }
 }
 
@@ -441,43 +375,4 @@ fn restore(
 
 fn app_name(app: &App) -> &str {
     &app.module().name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_gathered_comes_to_the_last_of_each_row() {
-        let mut gathered = Gathered::default();
-        assert!(!gathered.has_rows());
-        for (key, row) in [(3, Some(1)), (1, Some(2)), (3, None), (2, Some(3)), (1, Some(4))] {
-            gathered.take(vec![key], row.map(|row| vec![row]));
-        }
-        assert!(gathered.has_rows());
-        gathered.fold();
-        let there: Vec<_> =
-            gathered.changes.iter().map(|change| (change.key[0], change.row.clone())).collect();
-        assert_eq!(there, [(1, Some(vec![4])), (2, Some(vec![3]))]);
-        for key in [1, 2] {
-            gathered.take(vec![key], None);
-        }
-        assert!(!gathered.has_rows());
-        // Many changes of few rows are few.
-        for turn in 0..3 * UNFOLDED {
-            gathered.take(vec![(turn % 5) as u8], Some(turn.to_be_bytes().to_vec()));
-        }
-        assert!(gathered.changes.len() <= 2 * UNFOLDED + 1);
-        let rows: Vec<_> = gathered.rows().collect();
-        let last = |key| (0..3 * UNFOLDED).rev().find(|turn| turn % 5 == key);
-        let expected = |key: usize| Some((vec![key as u8], last(key)?.to_be_bytes().to_vec()));
-        assert_eq!(rows, (0..5).filter_map(expected).collect::<Vec<_>>());
-        // Long keys that begin alike are others, and shorter ones come first.
-        let mut gathered = Gathered::default();
-        for key in [&b"12345678b"[..], b"12345678a", b"12345678", b"1\0", b"1", b"12345678a\0"] {
-            gathered.take(key.to_vec(), Some(key.to_vec()));
-        }
-        let keys: Vec<_> = gathered.rows().map(|(key, _)| key).collect();
-        assert!(keys.len() == 6 && keys.is_sorted(), "{keys:?}");
-    }
 }

@@ -11,6 +11,7 @@ mod apps;
 mod batch;
 mod core;
 mod events;
+mod gathered;
 mod image;
 mod inbox;
 mod interface;

@@ -3,6 +3,7 @@
 mod change;
 mod changed;
 mod growth;
+mod restored;
 mod size;
 mod snapshot;
 mod timers;
@@ -155,14 +156,7 @@ impl App {
                 self.state.lists[list as usize] = List::Variable(value);
             }
             (ListKind::Keyed { record, .. }, Some(row)) => {
-                let value = read_row(row, &Type::Record(*record), &module).map_err(wrong)?;
-                let Value::Record(row) = value else { return Err(wrong("it is no record")) };
-                let keyed = self.state.keyed_mut(list).ok_or_else(|| wrong("it is no list"))?;
-                let place = keyed.layout().key_of(&row);
-                if place.to_bytes() != key {
-                    return Err(wrong("its key is not the one that it is kept under"));
-                }
-                keyed.put(&place, &row).map_err(|full| wrong(&full.to_string()))?;
+                self.restore_row(list, *record, key, row).map_err(|why| wrong(&why))?;
             }
             (ListKind::Keyed { .. }, None) => {
                 if let Some(keyed) = self.state.keyed_mut(list)

@@ -108,28 +108,47 @@ pub(crate) fn encode_row(row: &Row, before: Option<u64>, out: &mut Vec<u8>) {
     Piece::from(row).encode(before, out);
 }
 
-/// Reads changes; none if the bytes are not exactly a layout of some.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
-    let mut reader = Reader(bytes);
-    let mut changes: Vec<Change> = Vec::new();
-    while !reader.0.is_empty() {
-        let head = reader.number()?;
-        let list = match changes.last().filter(|_| head & SAME_LIST != 0) {
-            Some(before) => before.list,
-            None if head & SAME_LIST != 0 => return None,
-            None => reader.number()?,
-        };
-        let key = reader.take(usize::try_from(head >> 2).ok()?)?.to_vec();
-        let row = match head & HAS_ROW {
-            0 => None,
-            _ => {
-                let length = usize::try_from(reader.number()?).ok()?;
-                Some(reader.take(length)?.to_vec())
-            }
-        };
-        changes.push(Change { list, key, row });
+/// Changes as they were read: of the layout of now they are still laid out, and made one by one as they are handed out, so that each
+/// is gone before the next is there.
+pub(crate) enum Changes<'a> {
+    /// Made already.
+    Made(Vec<Change>),
+    /// Of so many changes; that it is a layout was checked.
+    LaidOut(&'a [u8], u64),
+}
+
+impl<'a> Changes<'a> {
+    /// Checks a layout; none if the bytes are not exactly one.
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut count = 0;
+        let (mut reader, mut before) = (Reader(bytes), None);
+        while !reader.0.is_empty() {
+            before = Some(reader.piece(before)?.list);
+            count += 1;
+        }
+        Some(Self::LaidOut(bytes, count))
     }
-    Some(changes)
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Made(changes) => changes.len() as u64,
+            Self::LaidOut(_, count) => *count,
+        }
+    }
+
+    /// Hands out each.
+    pub fn each(self, restore: &mut dyn FnMut(Change)) {
+        let bytes = match self {
+            Self::Made(changes) => return changes.into_iter().for_each(restore),
+            Self::LaidOut(bytes, _) => bytes,
+        };
+        let (mut reader, mut before) = (Reader(bytes), None);
+        while let Some(Piece { list, key, row }) = reader.piece(before) {
+            before = Some(list);
+            restore(Change { list, key: key.to_vec(), row: row.map(<[u8]>::to_vec) });
+        }
+    }
 }
 
 fn number_bytes(number: u64) -> usize {
@@ -195,6 +214,24 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// The next change behind one of the list `before`; none at the end, or where none is.
+    fn piece(&mut self, before: Option<u64>) -> Option<Piece<'a>> {
+        let head = self.number()?;
+        let list = match head & SAME_LIST {
+            0 => self.number()?,
+            _ => before?,
+        };
+        let key = self.take(usize::try_from(head >> 2).ok()?)?;
+        let row = match head & HAS_ROW {
+            0 => None,
+            _ => {
+                let length = usize::try_from(self.number()?).ok()?;
+                Some(self.take(length)?)
+            }
+        };
+        Some(Piece { list, key, row })
+    }
+
     fn u32(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
@@ -216,6 +253,14 @@ mod tests {
             }),
             0..8,
         )
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
+        let changes = Changes::read(bytes)?;
+        let (count, mut all) = (changes.count(), Vec::new());
+        changes.each(&mut |change| all.push(change));
+        assert_eq!(all.len() as u64, count);
+        Some(all)
     }
 
     proptest! {

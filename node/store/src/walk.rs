@@ -6,9 +6,10 @@
 
 use std::fmt;
 
+use crate::change::{self, Changes};
 use crate::frame::{FrameHeader, Kind, Place, frame_bytes};
 use crate::segment::{Header, PAGE};
-use crate::{Change, StoreError, change};
+use crate::{Change, StoreError};
 
 /// Bytes after the last whole frame of a segment that are not what was left there, and that were made zero again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +136,7 @@ impl Walk {
             match self.frame(segment, place) {
                 Found::Frame { bytes, payload_bytes, changes, position } => {
                     if position.sequence > self.base.sequence {
-                        changes.into_iter().for_each(&mut *restore);
+                        changes.each(restore);
                         self.handed_out.add(payload_bytes, bytes);
                     }
                     self.position = position;
@@ -206,7 +207,7 @@ impl Walk {
     }
 
     /// What stands at a boundary, judged as the next frame.
-    fn frame(&self, segment: &[u8], place: Place) -> Found {
+    fn frame<'s>(&self, segment: &'s [u8], place: Place) -> Found<'s> {
         let Some(page) = segment.get(place.offset..place.offset + PAGE) else {
             return Found::Nothing;
         };
@@ -240,10 +241,10 @@ impl Walk {
             return wrong(format!("a frame of run {} stands where one of run {run} belongs", header.run));
         }
         let changes = match header.kind {
-            Kind::Start if payload.is_empty() => Some(Vec::new()),
+            Kind::Start if payload.is_empty() => Some(Changes::Made(Vec::new())),
             Kind::Start => return wrong("the start of a run holds more than a start does".to_owned()),
-            Kind::ChangesOfFormat1 => change::decode_format_1(payload),
-            Kind::Changes => change::decode(payload),
+            Kind::ChangesOfFormat1 => change::decode_format_1(payload).map(Changes::Made),
+            Kind::Changes => Changes::read(payload),
         };
         let Some(changes) = changes else {
             return wrong("a frame's changes are laid out wrongly".to_owned());
@@ -279,11 +280,11 @@ impl End {
     }
 }
 
-enum Found {
+enum Found<'s> {
     Frame {
         bytes: usize,
         payload_bytes: usize,
-        changes: Vec<Change>,
+        changes: Changes<'s>,
         position: Position,
     },
     /// Zeros, or the end of the segment.

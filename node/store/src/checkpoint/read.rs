@@ -7,9 +7,10 @@ use xxhash_rust::xxh3::Xxh3;
 use super::content::{Content, blocks_after};
 use super::header::{CHECKPOINT_FORMAT_VERSION, Header};
 use super::{CheckpointInfo, PIECE_BYTES, checkpoint_name, checkpoint_number};
+use crate::change::Changes;
 use crate::segment::{HeaderError, PAGE};
 use crate::walk::Amount;
-use crate::{Change, Storage, StoreError, change};
+use crate::{Change, Storage, StoreError};
 
 /// The names of a folder's checkpoints, newest first. Nothing of them is read.
 ///
@@ -52,9 +53,9 @@ pub fn read_checkpoint<S: Storage>(
         }
         after = last;
         for block in blocks {
-            let changes = change::decode(&block).ok_or_else(|| wrong("a block is laid out wrongly"))?;
-            rows += changes.len() as u64;
-            changes.into_iter().for_each(&mut *restore);
+            let changes = Changes::read(&block).ok_or_else(|| wrong("a block is laid out wrongly"))?;
+            rows += changes.count();
+            changes.each(restore);
         }
     }
     if rows != header.rows {
