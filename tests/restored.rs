@@ -26,6 +26,11 @@ impl Pair {
         assert!(copied.expect("there is cp").success());
     }
 
+    /// Ann's log.
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("ann/log-0000000000000001")
+    }
+
     /// Each is the other's peer and contact.
     fn befriend(&self, one: (&str, &RunningNode), other: (&str, &RunningNode)) {
         for ((dir, node), (name, peer)) in [(one, other), (other, one)] {
@@ -65,8 +70,80 @@ fn wait_until(writer: &NodeUnderTest, reader: &NodeUnderTest, text: &str, progre
     });
 }
 
+/// How a folder is saved and put back.
+enum By {
+    /// Copied while the node is stopped, and copied back.
+    Copy,
+    /// Its log damaged where the copy would have been made, and what can be saved of it saved.
+    Salvage,
+    /// Backed up while the node runs, and restored.
+    Backup,
+}
+
+impl By {
+    fn save(&self, pair: &Pair, ann: RunningNode) -> RunningNode {
+        match self {
+            By::Copy => {
+                drop(ann);
+                pair.copy("ann", "copy");
+                pair.start("ann")
+            }
+            By::Backup => {
+                let made = output(pair.folder.path(), &["store", "backup", "--dir", "ann", "--to", "saved"]);
+                assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+                ann
+            }
+            By::Salvage => {
+                let log = std::fs::read(pair.log()).expect("there is a log");
+                let written = log.chunks(4096).rposition(|page| page.iter().any(|byte| *byte != 0));
+                let next = (written.expect("it has a first page") + 1) * 4096;
+                std::fs::write(pair.folder.path().join("next"), next.to_string()).expect("it is written");
+                ann
+            }
+        }
+    }
+
+    fn put_back(&self, pair: &Pair) {
+        let path = |name: &str| pair.folder.path().join(name);
+        let done = |command: &str| {
+            let done = output(pair.folder.path(), &command.split(' ').collect::<Vec<_>>());
+            assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        match self {
+            By::Copy => pair.copy("copy", "ann"),
+            By::Backup => {
+                std::fs::rename(path("ann"), path("lost")).expect("it is moved");
+                done("store restore --dir ann --from saved --identity lost/identity");
+            }
+            By::Salvage => {
+                let next = std::fs::read_to_string(path("next")).expect("it was written");
+                let next: usize = next.parse().expect("a number");
+                let mut log = std::fs::read(pair.log()).expect("there is a log");
+                log[next + 100] ^= 1;
+                std::fs::write(pair.log(), log).expect("it is written");
+                std::fs::rename(path("ann"), path("lost")).expect("it is moved");
+                done("store salvage --dir lost --to ann");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_folder_put_back_goes_on_by_itself_and_nothing_is_applied_twice() {
+    goes_on_by_itself(&By::Copy);
+}
+
+#[test]
+fn a_folder_saved_from_a_damaged_one_goes_on_by_itself_and_nothing_is_applied_twice() {
+    goes_on_by_itself(&By::Salvage);
+}
+
+#[test]
+fn a_folder_restored_of_a_backup_goes_on_by_itself_and_nothing_is_applied_twice() {
+    goes_on_by_itself(&By::Backup);
+}
+
+fn goes_on_by_itself(by: &By) {
     let app = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apps/messenger/messenger.weft");
     let pair = Pair { folder: tempfile::tempdir().expect("a temporary folder"), app };
     let ben = pair.start("ben");
@@ -74,10 +151,7 @@ fn a_folder_put_back_goes_on_by_itself_and_nothing_is_applied_twice() {
     pair.befriend(("ann", &ann), ("ben", &ben));
     write(&ann.http(), &ben.http(), "before the copy");
     wait_until(&ann.http(), &ben.http(), "before the copy", "delivered");
-    drop(ann);
-    pair.copy("ann", "copy");
-
-    let ann = pair.start("ann");
+    let ann = by.save(&pair, ann);
     write(&ann.http(), &ben.http(), "after the copy");
     wait_until(&ann.http(), &ben.http(), "after the copy", "delivered");
     write(&ben.http(), &ann.http(), "ben, after the copy");
@@ -86,7 +160,7 @@ fn a_folder_put_back_goes_on_by_itself_and_nothing_is_applied_twice() {
     // One start more, so that ben knows a run that the copy has not counted.
     drop(pair.start("ann"));
 
-    pair.copy("copy", "ann");
+    by.put_back(&pair);
     let ann = pair.start("ann");
     // The number of this line is one that ben heard already, of another line.
     write(&ann.http(), &ben.http(), "made anew");

@@ -11,7 +11,7 @@ use store::{Contents, Folder, Log, Opened, Storage, StoreError, write_whole};
 use zeroize::Zeroizing;
 
 /// The node's keys: losing this file is losing the node.
-const IDENTITY: &str = "identity";
+pub const IDENTITY: &str = "identity";
 
 /// First bytes of the identity's file: what it is, and the version of its layout.
 const IDENTITY_MAGIC: &[u8; 16] = b"selvedge id v1\r\n";
@@ -157,9 +157,27 @@ fn has_log(folder: &mut Folder) -> Result<bool, NodeError> {
 /// It cannot be read, is damaged, or of another version.
 pub fn read_identity(folder: &Path) -> Result<Identity, NodeError> {
     let path = folder.join(IDENTITY);
-    let damaged = |what: &str| NodeError::Identity { path: path.clone(), what: what.to_owned() };
-    let bytes = std::fs::read(&path).map_err(|error| damaged(&error.to_string()))?;
-    let bytes = Zeroizing::new(bytes);
+    let (identity, _) = read_identity_file(&path)?;
+    Ok(identity)
+}
+
+/// The identity in a file, and the bytes of it.
+///
+/// # Errors
+/// As [`read_identity`].
+pub fn read_identity_file(path: &Path) -> Result<(Identity, Zeroizing<Vec<u8>>), NodeError> {
+    let unread =
+        |error: std::io::Error| NodeError::Identity { path: path.to_owned(), what: error.to_string() };
+    let bytes = Zeroizing::new(std::fs::read(path).map_err(unread)?);
+    Ok((identity_of(&bytes, path)?, bytes))
+}
+
+/// The identity that a file's bytes are.
+///
+/// # Errors
+/// They are damaged, or of another version.
+pub fn identity_of(bytes: &[u8], path: &Path) -> Result<Identity, NodeError> {
+    let damaged = |what: &str| NodeError::Identity { path: path.to_owned(), what: what.to_owned() };
     if bytes.is_empty() {
         return Err(damaged("it is empty"));
     }

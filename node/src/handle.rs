@@ -149,6 +149,14 @@ pub enum ControlError {
         /// When it is worth another try.
         retry_after_seconds: u32,
     },
+    /// Another backup is being made; try again after so many seconds.
+    #[error(
+        "a backup is being made of this node, and one is made at a time; try again in {retry_after_seconds} s"
+    )]
+    BackingUp {
+        /// When it is worth another try.
+        retry_after_seconds: u32,
+    },
     /// The node is stopping and did nothing.
     #[error("the node is stopping")]
     Stopping,
@@ -202,6 +210,9 @@ pub struct NamedType {
     pub declaration: String,
 }
 
+/// A backup, piece by piece; why it does not go on, in words.
+pub type Pieces = Box<dyn Iterator<Item = Result<Vec<u8>, String>> + Send>;
+
 /// The node as HTTP sees it. Cheap to clone: each connection has one.
 pub trait Handle: Clone + Send + Sync + 'static {
     /// Applies one input. Resolves only after the sync that covers the event, to the answer's JSON if it has one.
@@ -219,6 +230,9 @@ pub trait Handle: Clone + Send + Sync + 'static {
         &self,
         request: Control,
     ) -> impl Future<Output = Result<serde_json::Value, ControlError>> + Send;
+
+    /// All that the node keeps, as it is now, on disk. It is held until the pieces are dropped.
+    fn backup(&self) -> impl Future<Output = Result<Pieces, ControlError>> + Send;
 
     /// The control token. An empty one lets nobody in.
     fn token(&self) -> &str;

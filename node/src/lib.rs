@@ -8,10 +8,12 @@
 //!
 //! Must not know: the bytes of frames, packets or rows.
 
+pub mod backup;
 pub mod board;
 pub mod checkpointer;
 mod clock;
 mod folder;
+mod foundation;
 pub mod handle;
 pub mod http;
 pub mod libraries;
@@ -21,6 +23,7 @@ mod owner;
 mod process;
 mod rehearsal;
 pub mod room;
+pub mod salvage;
 mod service;
 pub mod source;
 pub mod stored;

@@ -12,14 +12,14 @@ use crate::web::{TRIES_MAX, Web};
 use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
 use fabric::{CommandSender, FabricEvent};
 use node_core::{
-    Control, ControlError, Core, Effect, Input, Out, Post, PostError, Reply, ReplyId, WebAnswer,
+    Control, ControlError, Core, Effect, Image, Input, Out, Post, PostError, Reply, ReplyId, WebAnswer,
 };
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::{Installed, StoreError};
+use store::{Installed, StoreError, Synced};
 use tokio::sync::{oneshot, watch};
 
 const LOG_ENDED: &str = "the log's thread ended: this is a fault of the program";
@@ -45,8 +45,19 @@ pub enum Request {
     Post(Post, oneshot::Sender<Reply>),
     /// What the node's owner asks.
     Control(Control, oneshot::Sender<Reply>),
+    /// All rows as they are now, once they are on disk.
+    Image(oneshot::Sender<Taken>),
     /// Take nothing more, finish what was taken, end.
     Stop,
+}
+
+/// All rows at the end of a batch, which is on disk.
+#[derive(Debug)]
+pub struct Taken {
+    /// The proof.
+    pub synced: Synced,
+    /// The rows.
+    pub image: Box<Image>,
 }
 
 /// Why a request was not taken.
@@ -145,6 +156,10 @@ pub struct Owner {
     orders: Sender<Order>,
     said: Receiver<Result<Said, StoreError>>,
     checkpointer: Checkpointer,
+    /// A checkpoint is to be made of the next image.
+    makes_checkpoint: bool,
+    /// Who else waits for the next image.
+    wants_image: Vec<oneshot::Sender<Taken>>,
     room: Room,
     /// The core was told that there is no room.
     lacks_room: bool,
@@ -178,6 +193,8 @@ impl Owner {
             orders,
             said,
             checkpointer,
+            makes_checkpoint: false,
+            wants_image: Vec::new(),
             room: Room::default(),
             lacks_room: false,
             link,
@@ -290,7 +307,10 @@ impl Owner {
             return;
         }
         match self.room.make_next() {
-            Some(Make::Checkpoint) => self.core.handle(clock::now(), Input::CheckpointDue),
+            Some(Make::Checkpoint) => {
+                self.makes_checkpoint = true;
+                self.core.handle(clock::now(), Input::CheckpointDue);
+            }
             Some(Make::Spare(bytes)) => self.checkpointer.make(Wanted::Spare(bytes)),
             None => {}
         }
@@ -359,6 +379,12 @@ impl Owner {
             }
             Request::Post(post, teller) => (Input::Post(Post { reply, ..post }), teller),
             Request::Control(control, teller) => (Input::Control { reply, control }, teller),
+            Request::Image(teller) => {
+                // Who is gone, as of a disk that stays full, is not kept.
+                self.wants_image.retain(|teller| !teller.is_closed());
+                self.wants_image.push(teller);
+                return self.core.handle(clock::now(), Input::CheckpointDue);
+            }
             Request::Stop => {
                 self.last_reply = Some(reply);
                 let barrier = Input::Control { reply, control: Control::Barrier };
@@ -375,14 +401,23 @@ impl Owner {
                 Effect::Append { sequence, changes } => {
                     self.orders.send(Order::Append { sequence, changes }).map_err(|_| LOG_ENDED)?;
                 }
-                Effect::Checkpoint { synced, image } => {
-                    self.checkpointer.make(Wanted::Checkpoint { synced, image });
-                }
+                Effect::Checkpoint { synced, image } => self.hand_out(synced, image),
                 Effect::Out(released) => self.let_out(released.into_inner()),
                 Effect::WakeAt(wake) => self.wake = wake,
             }
         }
         Ok(())
+    }
+
+    /// An image goes to all who want one: it holds all that was on disk when they asked.
+    fn hand_out(&mut self, synced: Synced, image: Box<Image>) {
+        for teller in self.wants_image.drain(..) {
+            // Who is gone wants it no more.
+            let _ = teller.send(Taken { synced, image: image.clone() });
+        }
+        if std::mem::take(&mut self.makes_checkpoint) {
+            self.checkpointer.make(Wanted::Checkpoint { synced, image });
+        }
     }
 
     fn let_out(&mut self, out: Out) {

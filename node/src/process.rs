@@ -242,7 +242,7 @@ impl Node {
             changes,
             notices: notices(&opened),
         };
-        let service = Service::new(&ready, control.token, ports.clone(), board);
+        let service = Service::new(&ready, opened.log_id, control.token, ports.clone(), board);
         let (stop_http, stopping) = oneshot::channel::<()>();
         let http = tokio::spawn(http::serve(listener, service, async {
             let _ = stopping.await;

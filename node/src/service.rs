@@ -3,10 +3,10 @@
 use crate::board::Board;
 use crate::clock;
 use crate::handle::{
-    Control, ControlError, Description, Door, Field, Handle, NamedType, Post, PostError, ViewError,
+    Control, ControlError, Description, Door, Field, Handle, NamedType, Pieces, Post, PostError, ViewError,
 };
 use crate::http::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
-use crate::owner::{NotTaken, Ports, Request};
+use crate::owner::{NotTaken, Ports, Request, Taken};
 use crate::process::Ready;
 use crate::rehearsal::{self, Before, NoPlan, Wanted};
 use engine::Allowance;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use store::{BackedUp, Backup};
 use tokio::sync::{Semaphore, oneshot, watch};
 use weft::change::schema::Schema;
 use weft::{Module, module};
@@ -28,6 +29,11 @@ const PLANS_AT_ONCE: usize = 1;
 /// When it is worth coming again while a plan is being made: most take less.
 const PLAN_AGAIN_AFTER_SECONDS: u32 = 2;
 
+/// Backups being made: each holds all rows as they were when it began, and what changes meanwhile is kept twice.
+const BACKUPS_AT_ONCE: usize = 1;
+/// When it is worth coming again while a backup is being made.
+const BACK_UP_AGAIN_AFTER_SECONDS: u32 = 10;
+
 /// A cheap handle on a running node.
 #[derive(Debug, Clone)]
 pub struct Service {
@@ -38,10 +44,13 @@ pub struct Service {
     allowance: Arc<Allowance>,
     /// Places for plans being made.
     plans: Arc<Semaphore>,
+    /// Places for backups being made.
+    backups: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
 struct About {
+    log_id: [u8; 16],
     node: NodeId,
     ticket: String,
     apps: Vec<String>,
@@ -58,19 +67,20 @@ enum NoReply {
 
 impl Service {
     /// The service of a node that is ready.
-    pub fn new(ready: &Ready, token: String, ports: Ports, board: Arc<Board>) -> Service {
-        let about =
-            About { node: ready.node, ticket: ready.ticket.to_string(), apps: ready.apps.clone(), token };
+    pub fn new(ready: &Ready, log_id: [u8; 16], token: String, ports: Ports, board: Arc<Board>) -> Service {
+        let (ticket, apps) = (ready.ticket.to_string(), ready.apps.clone());
+        let about = About { log_id, node: ready.node, ticket, apps, token };
         Service {
             node: Arc::new(about),
             ports,
             board,
             allowance: Allowance::new(VIEWS_BYTES_MAX),
             plans: Arc::new(Semaphore::new(PLANS_AT_ONCE)),
+            backups: Arc::new(Semaphore::new(BACKUPS_AT_ONCE)),
         }
     }
 
-    async fn ask(&self, request: impl FnOnce(oneshot::Sender<Reply>) -> Request) -> Result<Reply, NoReply> {
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, NoReply> {
         let (teller, told) = oneshot::channel();
         self.ports.request(request(teller)).map_err(|error| match error {
             NotTaken::Full => NoReply::Full,
@@ -204,6 +214,19 @@ impl Handle for Service {
             Control::Status => self.ask_control(node_core::Control::Status).await,
             Control::Plan { source } => self.plan(source).await,
         }
+    }
+
+    async fn backup(&self) -> Result<Pieces, ControlError> {
+        let place = Arc::clone(&self.backups).try_acquire_owned();
+        let place = place
+            .map_err(|_| ControlError::BackingUp { retry_after_seconds: BACK_UP_AGAIN_AFTER_SECONDS })?;
+        let Taken { synced, image } = self.ask(Request::Image).await?;
+        let about = BackedUp::after(self.node.log_id, &synced);
+        let mut backup = Backup::new(&about, Box::new(image.into_rows()));
+        Ok(Box::new(std::iter::from_fn(move || {
+            let _place = &place;
+            backup.next().map(|piece| piece.map_err(|error| error.to_string()))
+        })))
     }
 
     fn token(&self) -> &str {

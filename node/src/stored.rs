@@ -102,7 +102,7 @@ pub fn stat(dir: &Path) -> Result<Stat, StoredError> {
 }
 
 /// A folder with a log. Another is not even locked: a path that was mistyped is left as it is.
-fn open(dir: &Path) -> Result<Folder, StoredError> {
+pub(crate) fn open(dir: &Path) -> Result<Folder, StoredError> {
     let names = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut logs = names.filter(|entry| entry.file_name().to_str().is_some_and(store::is_segment));
     if logs.next().is_none() && !folder::is_nodes(dir) {

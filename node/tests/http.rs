@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use node::handle::{Control, ControlError, Description, Door, Field, Handle, Post, PostError, ViewError};
+use node::handle::{
+    Control, ControlError, Description, Door, Field, Handle, Pieces, Post, PostError, ViewError,
+};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, oneshot, watch};
 
@@ -145,6 +147,10 @@ impl Handle for Memory {
             }
             Control::Plan { source } => Ok(json!({ "source": source })),
         }
+    }
+
+    async fn backup(&self) -> Result<Pieces, ControlError> {
+        Err(ControlError::BackingUp { retry_after_seconds: 4 })
     }
 
     fn token(&self) -> &str {
@@ -553,6 +559,8 @@ fn control() {
         ("GET", "/-/status", &[OPERATOR], "", 200, r#"{"up":true}"#),
         ("GET", "/-/peers", &[OPERATOR], "", 200, r#"["sv1ben"]"#),
         ("GET", "/-/peers", &[("Authorization", "bearer a-token-of-some-length")], "", 200, r#"["sv1ben"]"#),
+        ("GET", "/-/backup", &[], "", 401, "unauthorized"),
+        ("GET", "/-/backup", &[OPERATOR], "", 503, "full"),
         ("GET", "/-/peers", &[], "", 401, "unauthorized"),
         ("GET", "/-/peers", &[("Authorization", "Bearer a-token-of-some-lengthy")], "", 401, "unauthorized"),
         ("GET", "/-/peers", &[("Authorization", "Bearer a-token-of-some-lengtn")], "", 401, "unauthorized"),

@@ -59,7 +59,7 @@ pub enum Command {
     /// Say how a node is, and what waits for whom and why
     #[command(after_help = EXIT_CODES)]
     Status(At),
-    /// Look at what a folder holds, while no node runs on it
+    /// Look at what a folder holds, back it up, restore it
     #[command(subcommand, after_help = EXIT_CODES)]
     Store(StoreCommand),
     /// Run two nodes, ann and ben, that write to each other; kill one and see that no line is lost
@@ -162,6 +162,64 @@ pub enum StoreCommand {
     /// Say how much there is: rows, files, and what a start has to read
     #[command(after_help = STORE_STAT_HELP)]
     Stat(AtRest),
+    /// Write all that a node keeps into one file, or to standard output, while the node runs or not
+    #[command(after_help = STORE_BACKUP_HELP)]
+    Backup {
+        /// The folder.
+        #[command(flatten)]
+        of: Of,
+        /// Put the node's identity into it, too: whoever reads the backup then can be the node
+        #[arg(long)]
+        with_identity: bool,
+    },
+    /// Say what can be saved of a folder whose log is damaged in the middle, and make a new folder of it
+    #[command(after_help = STORE_SALVAGE_HELP)]
+    Salvage {
+        /// The folder.
+        #[command(flatten)]
+        at: AtRest,
+        /// The folder to make, which must not be there, or be empty; without it only the plan is said
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
+    /// Make a node's folder of a backup
+    #[command(after_help = STORE_RESTORE_HELP)]
+    Restore {
+        /// The folder and where its rows come from.
+        #[command(flatten)]
+        new: New,
+    },
+}
+
+/// A folder of which one file is made.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct Of {
+    /// The node's folder
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// The file to write, which must not be there; standard output if not given
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, requires = "to")]
+    pub json: bool,
+}
+
+/// A folder that is made of one file.
+#[derive(Debug, PartialEq, Eq, Args)]
+pub struct New {
+    /// The folder to make; it must not be there, or be empty
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// The file to read; standard input if not given
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// The node's identity, where the file that is read does not hold it: the file `identity` of the node's folder
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The folder of a node that does not run.
@@ -191,6 +249,38 @@ With --json one object: {\"rows\":{\"count\":…,\"bytes\":…},\"segments\":{�
 replayed_bytes of frames, in which changed_bytes of rows are.
 
 Exit codes: 0 done; 1 the folder cannot be read, with why; 2 the command line is wrong.";
+
+const STORE_BACKUP_HELP: &str = "\
+The backup holds all rows of the node as they were at one moment: everything that was acknowledged before, whole events only. Posts go on \
+meanwhile. It is verified as it is written, and a file is read back from the disk before it has its name; it is there whole or not at all, \
+and only its owner may read it. Without --with-identity a folder that is made of it needs the file `identity` from elsewhere: keep a copy \
+of that one apart.
+With --json, which needs --to, lines {\"progress\":{\"rows\":…,\"bytes\":…}} about once a second, then {\"backup\":FILE,\"node\":…,\
+\"frame\":…,\"run\":…,\"rows\":…,\"bytes\":…,\"identity\":…}; a failure is {\"error\":WHY}.
+
+Exit codes: 0 done; 1 failed, with why, and there is no backup (what went to standard output is none without its end); 2 the command \
+line is wrong.";
+
+const STORE_SALVAGE_HELP: &str = "\
+For a node that does not start because its log is damaged, when there is no backup: a backup that is newer than what is kept here is \
+better. The log is cut at the damage: everything before it is kept, whole events only, and what came after is lost, for it may have been \
+made of what is missing. The damaged folder is never changed. The new one has the identity and a log of its own that goes on \
+after all that is known to have been, so that peers find out what is missing, as after a restore.
+With --json one object a line for each range that is damaged, as of `store check`, then {\"kept\":{\"frame\":…,\"run\":…,\"rows\":…},\
+\"lost\":{\"frames\":…,\"readable\":…,\"changes\":{APP:…}},\"identity\":…}, and with --to as of `store restore`, with \"salvaged\":DIR. A \
+failure is {\"error\":WHY}.
+
+Exit codes: 0 done; 1 nothing is to be saved, or can be, with why; 2 the command line is wrong.";
+
+const STORE_RESTORE_HELP: &str = "\
+The backup is verified whole before anything is made. The folder gets a log of its own and goes on after the frame and the run of the \
+backup, so that peers find out what is missing, take nothing for something that they know, and apply nothing twice. It needs the node's \
+identity: that of the backup if it holds one, or that of --identity, or put there before the node is started. Never run it beside another \
+copy of the node.
+With --json one object: {\"restored\":DIR,\"node\":…,\"frame\":…,\"run\":…,\"rows\":…,\"apps\":[…],\"identity\":…}; a failure is \
+{\"error\":WHY}.
+
+Exit codes: 0 done; 1 failed, with why, and there is no such folder, or it is empty as before; 2 the command line is wrong.";
 
 /// What can be done with peers.
 #[derive(Debug, PartialEq, Eq, Subcommand)]
@@ -297,6 +387,17 @@ pub struct DemoArguments {
     pub json: bool,
 }
 
+impl StoreCommand {
+    fn json(&self) -> bool {
+        match self {
+            Self::Check(at) | Self::Stat(at) => at.json,
+            Self::Backup { of, .. } => of.json,
+            Self::Salvage { at, .. } => at.json,
+            Self::Restore { new } => new.json,
+        }
+    }
+}
+
 impl Arguments {
     /// Whether programs read what is printed.
     pub fn json(&self) -> bool {
@@ -311,7 +412,7 @@ impl Arguments {
                 | PeerCommand::Add { at: At { json, .. }, .. }
                 | PeerCommand::Remove { at: At { json, .. }, .. },
             ) => *json,
-            Command::Store(StoreCommand::Check(at) | StoreCommand::Stat(at)) => at.json,
+            Command::Store(command) => command.json(),
             Command::App(command) => command.json(),
             Command::Completions { .. } | Command::Man { .. } => false,
         }
@@ -373,6 +474,18 @@ mod tests {
         check("status --dir d --json", r#"Status(At { dir: "d", json: true })"#);
         check("store check --dir d --json", r#"Store(Check(AtRest { dir: "d", json: true }))"#);
         check("store stat --dir d", r#"Store(Stat(AtRest { dir: "d", json: false }))"#);
+        check(
+            "store backup --dir d --to f --with-identity --json",
+            r#"Store(Backup { of: Of { dir: "d", to: Some("f"), json: true }, with_identity: true })"#,
+        );
+        check(
+            "store salvage --dir d --to e",
+            r#"Store(Salvage { at: AtRest { dir: "d", json: false }, to: Some("e") })"#,
+        );
+        check(
+            "store restore --dir d --identity i",
+            r#"Store(Restore { new: New { dir: "d", from: None, identity: Some("i"), json: false } })"#,
+        );
         check("peer list --dir d", r#"Peer(List(At { dir: "d", json: false }))"#);
         check(
             &format!("peer add --dir d {} --name ben --json", ticket()),

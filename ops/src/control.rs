@@ -1,5 +1,6 @@
 //! The way to a running node: HTTP on this machine, with the token that its folder holds.
 
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -89,6 +90,22 @@ impl Control {
         self.read(request.header("Authorization", &self.authorization()).call()).map(drop)
     }
 
+    /// The backup that the node makes of itself, as it comes: however long it takes.
+    ///
+    /// # Errors
+    /// As [`status`](Self::status).
+    pub fn backup(&self) -> anyhow::Result<impl Read + use<>> {
+        let request = self.agent.get(self.url("/-/backup")).header("Authorization", &self.authorization());
+        let request = request.config().timeout_global(None).timeout_recv_response(Some(PATIENCE)).build();
+        let mut response =
+            request.call().with_context(|| format!("the node at {} does not answer", self.http))?;
+        if !response.status().is_success() {
+            let text = response.body_mut().read_to_string().unwrap_or_default();
+            read_answer(response.status().as_u16(), &text)?;
+        }
+        Ok(response.into_body().into_reader())
+    }
+
     /// Posts an input of an app.
     ///
     /// # Errors
@@ -173,7 +190,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::io::{Read, Write};
+    use std::io::Write;
     use std::net::TcpListener;
 
     use super::*;

@@ -5,7 +5,7 @@
 
 use crate::core::{Core, Installed};
 use crate::gathered::Gathered;
-use crate::image::numbered;
+use crate::image::{Kept, numbered};
 use crate::recovery::{Source, StartError, missing_setting};
 use crate::rows::{self, AppRow};
 use engine::{App, COUNTERS, Snapshot, TIMERS};
@@ -261,11 +261,10 @@ impl Apps {
     }
 
     /// What apps are, and the rows of those that do not run, go on as the log has them.
-    pub(crate) fn keep(self, core: &mut Core) {
+    pub(crate) fn keep(self, kept: &mut Kept, is_running: impl Fn(u32) -> bool) {
         for (name, row) in self.known_rows {
-            core.kept.put(rows::APPS, name, Some(&row));
+            kept.put(rows::APPS, name, Some(&row));
         }
-        let is_running = |number: u32| core.apps.values().any(|installed| installed.number == number);
         let absent: Vec<u64> =
             self.rows.keys().copied().filter(|list| !is_running(rows::split_list(*list).0)).collect();
         let changed: Vec<_> = self.changed.into_iter().filter(|(number, _)| !is_running(*number)).collect();
@@ -273,7 +272,7 @@ impl Apps {
         for list in absent {
             let gathered = gathered.remove(&list).unwrap_or_default();
             let Ok(()) = gathered.each(|key, row| {
-                core.kept.put(list, key.to_vec(), Some(row));
+                kept.put(list, key.to_vec(), Some(row));
                 Ok::<(), Infallible>(())
             });
         }
@@ -281,9 +280,14 @@ impl Apps {
             let lists: Vec<u32> = schema.lists.iter().map(|list| list.number).collect();
             for delta in app.snapshot().rows() {
                 let (list, key) = numbered(number, &lists, delta.list, delta.key);
-                core.kept.put(list, key, delta.row.as_deref());
+                kept.put(list, key, delta.row.as_deref());
             }
         }
+    }
+
+    /// What of the log cannot be read, if anything.
+    pub(crate) fn fault(&mut self) -> Option<StartError> {
+        self.fault.take()
     }
 
     /// Apps that do not run now, though rows of theirs are kept: nothing is lost, and people are told.

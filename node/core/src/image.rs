@@ -47,7 +47,7 @@ impl Kept {
 }
 
 /// All rows of a node at the end of a batch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Image {
     kept: Kept,
     /// By their numbers: the running apps, and their lists' numbers in the log by their places in the module.

@@ -31,5 +31,6 @@ pub use outbox::{OUTBOX_BYTES_MAX, OUTBOX_RECORDS_MAX, RECORD_BYTES_MAX};
 pub use posts::POSTS_PER_APP_MAX;
 pub use recovery::{Recovery, Source, Start, StartError};
 pub use release::Released;
+pub use rows::{app, app_of, owner};
 pub use status::{EndpointStatus, PeerStatus, Receiving, Sending, Status};
 pub use web::{WebAnswer, WebOutcome, WebRoute, WebTry};

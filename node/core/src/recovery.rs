@@ -2,7 +2,7 @@
 
 use crate::apps::Apps;
 use crate::core::Core;
-use crate::image::Kept;
+use crate::image::{Image, Kept};
 use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
@@ -13,7 +13,7 @@ use link::{Outcome, StreamId};
 use sealing::{NodeId, Run};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
-use store::{Change, Synced};
+use store::{Change, Row, Synced};
 use weft::Module;
 use weft::change::Plan;
 use weft::change::schema::Schema;
@@ -201,9 +201,25 @@ impl Recovery {
             self.list::<Vec<(i64, i64)>, _>(rows::TICKED, |key| String::from_utf8(key.to_vec()).ok())?;
         self.apps.install(&mut core, start.apps, &ticks)?;
         self.apps.name_absent(&mut core);
-        self.apps.keep(&mut core);
+        let running: BTreeSet<u32> = core.apps.values().map(|installed| installed.number).collect();
+        self.apps.keep(&mut core.kept, |number| running.contains(&number));
         core.begin();
         Ok(core)
+    }
+
+    /// All rows as they are at the end of the log, those of each app in the shape that it has by then, in ascending order of list
+    /// and key: a log that begins with them is this one.
+    ///
+    /// # Errors
+    /// A row that does not read.
+    pub fn into_rows(mut self) -> Result<impl Iterator<Item = Row> + Send + 'static, StartError> {
+        if let Some(fault) = self.apps.fault() {
+            return Err(fault);
+        }
+        let mut kept = Kept::default();
+        self.keep(&mut kept);
+        self.apps.keep(&mut kept, |_| false);
+        Ok(Image::of(&kept, std::iter::empty()).into_rows())
     }
 
     /// The source that an app last ran, with its libraries, if it was ever here.

@@ -7,6 +7,7 @@ use link::StreamId;
 use sealing::{Card, NodeId, Ticket};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::net::SocketAddr;
+use store::Row;
 use weft::change::operations::Operation;
 use weft::change::schema::Schema;
 
@@ -199,6 +200,23 @@ pub struct PostRow {
     pub request: [u8; 16],
     /// The answer's JSON.
     pub answer: Option<String>,
+}
+
+/// Whose log a row is of, if it is the one that says so.
+pub fn owner(row: &Row) -> Option<NodeId> {
+    let is_it = row.list == NODE && row.key.is_empty();
+    is_it.then(|| decode::<[u8; 32]>(&row.row))?.map(NodeId)
+}
+
+/// The name of an app and its number, if a row is one that says what an app is.
+pub fn app(row: &Row) -> Option<(&str, u32)> {
+    let name = std::str::from_utf8(&row.key).ok().filter(|_| row.list == APPS)?;
+    Some((name, read_app(&row.row)?.number))
+}
+
+/// The number of the app that a list is of; 0 for what the node itself keeps.
+pub fn app_of(list: u64) -> u32 {
+    split_list(list).0
 }
 
 /// Reads a key of [`STREAMS`].

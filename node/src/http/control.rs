@@ -109,7 +109,7 @@ async fn carry_out<H: Handle>(
     Ok(json(shared.handle.control(request).await?.to_string()))
 }
 
-fn check_token<H: Handle>(shared: &Shared<H>, headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn check_token<H: Handle>(shared: &Shared<H>, headers: &HeaderMap) -> Result<(), Problem> {
     if is_authorized(headers, shared.handle.token()) {
         return Ok(());
     }

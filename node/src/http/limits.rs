@@ -29,6 +29,9 @@ const _: () = assert!(VIEW_BYTES_MAX <= ANSWERS_BYTES_MAX && ANSWERS_BYTES_MAX <
 /// connections' and streams' together have at most 14 MiB.
 pub(super) const UNCOUNTED_BYTES_MAX: usize = 16 * 1024;
 
+/// What is made of a backup at a time, at least, unless it ends: as much as a checkpoint writes at a time.
+pub(super) const BACKUP_PIECE_BYTES: usize = 256 * 1024;
+
 /// An input's body. A line of the messenger has at most 4000 characters; a send's arguments 240 KiB.
 pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
 

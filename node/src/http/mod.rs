@@ -15,7 +15,7 @@
 //! | `apps`, `events` | an app's inputs and views, and the views as streams |
 //! | `answers` | what views answer: computed and kept once for many, counted while it is sent |
 //! | `doors` | what is told of an app, an input or a view that is not there |
-//! | `control` | peers and status, with the token |
+//! | `control`, `backup` | peers and status, and a backup as it is made, with the token |
 //! | `page` | the list of apps, a page for each, and the messenger's own |
 //! | `problem` | every answer that is not a success |
 //! | `limits` | every bound, with its reason |
@@ -23,6 +23,7 @@
 mod activity;
 mod answers;
 mod apps;
+mod backup;
 mod body;
 mod connections;
 mod control;

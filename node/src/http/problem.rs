@@ -89,9 +89,9 @@ impl From<ControlError> for Problem {
             ControlError::Shape(_) => Problem::shape(message),
             ControlError::NoSuchPeer { .. } => Problem::new(StatusCode::NOT_FOUND, "no_such_peer", message),
             ControlError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
-            ControlError::Full { retry_after_seconds } | ControlError::Planning { retry_after_seconds } => {
-                Problem::full(message, retry_after_seconds)
-            }
+            ControlError::Full { retry_after_seconds }
+            | ControlError::Planning { retry_after_seconds }
+            | ControlError::BackingUp { retry_after_seconds } => Problem::full(message, retry_after_seconds),
             ControlError::Stopping => Problem::stopping(message),
             ControlError::Unknown(_) => Problem::unknown(message),
         }

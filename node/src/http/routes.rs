@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use super::answers::Answers;
 use super::limits::{EVENT_STREAMS_MAX, VIEWS_AT_ONCE};
 use super::problem::Problem;
-use super::{apps, control, page};
+use super::{apps, backup, control, page};
 use crate::handle::Handle;
 
 /// What every route has at hand.
@@ -43,6 +43,7 @@ pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>, answer
         .route("/{app}/", get(page::app::<H>))
         .route("/-/peers", get(control::peers::<H>).post(control::add_peer::<H>))
         .route("/-/peers/{node}", delete(control::remove_peer::<H>))
+        .route("/-/backup", get(backup::backup::<H>))
         .route("/-/plan", post(control::plan::<H>))
         .route("/-/status", get(control::status::<H>))
         .route("/{app}/{name}", get(apps::view::<H>).post(apps::input::<H>))

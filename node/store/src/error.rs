@@ -150,7 +150,8 @@ pub enum StoreError {
     /// Bytes in the middle of the log are wrong while later ones are right: this is no crash, but damage.
     #[error(
         "{file} is damaged from byte {offset} to byte {end}: {why}. Nothing was changed. Keep a copy of the folder and \
-         restore a backup; a copy made of a running node's folder looks like this too"
+         restore a backup; without one `selvedge store salvage` says what can be saved. A copy made of a running node's \
+         folder looks like this too: `selvedge store backup` makes a good one"
     )]
     Corrupt {
         /// The segment.
@@ -161,6 +162,33 @@ pub enum StoreError {
         end: u64,
         /// What is wrong.
         why: String,
+    },
+    /// Bytes of a backup are not what was written.
+    #[error(
+        "{file} is damaged from byte {offset} to byte {end}: {why}. Nothing was restored: use another copy of it, or another \
+         backup"
+    )]
+    DamagedBackup {
+        /// The backup.
+        file: String,
+        /// First damaged byte.
+        offset: u64,
+        /// The byte after the last that may be damaged.
+        end: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// Neither a checkpoint nor the beginning of a log can be read.
+    #[error(
+        "nothing can be saved: neither a checkpoint nor the beginning of the log can be read. Nothing was changed: restore a \
+         backup"
+    )]
+    NothingToSave,
+    /// Something else than a backup.
+    #[error("{file} is no backup: `selvedge store backup` makes one")]
+    NoBackup {
+        /// The file.
+        file: String,
     },
     /// A segment is not there while later ones are.
     #[error(

@@ -12,9 +12,10 @@
 //! How the parts meet: `frame` and `segment` are the byte layouts (pure), `walk` judges what is there (pure over the
 //! bytes of a segment), `contents` reads a folder, `log` does the output in order, `checkpoint` writes and reads
 //! checkpoints, `keeper` does that beside a log, `found` begins a log with rows, `check` looks at everything past the first
-//! damage, `state` gathers rows. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
+//! damage, `salvage` says what can be saved, `state` gathers rows, `backup` is a state as a stream. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
 //! writes and fails on demand, for tests and simulators.
 
+mod backup;
 mod change;
 mod check;
 mod checkpoint;
@@ -26,11 +27,13 @@ mod frame;
 mod keeper;
 mod log;
 mod memory;
+mod salvage;
 mod segment;
 mod state;
 mod storage;
 mod walk;
 
+pub use backup::{BACKUP_FORMAT_VERSION, BackedUp, Backup, BackupReader, BackupWriter, Part};
 pub use change::{Change, Row};
 pub use check::{Checked, Damage, check};
 pub use checkpoint::{
@@ -44,6 +47,7 @@ pub use found::{Founded, found};
 pub use keeper::{Checkpoints, Installed, Spare};
 pub use log::{Appended, Log, Opened, Synced};
 pub use memory::{Fault, Memory};
+pub use salvage::{Salvaged, salvage};
 pub use segment::{FORMAT_VERSION, Sizes, is_segment, is_spare};
 pub use state::State;
 pub use storage::{Storage, write_whole};

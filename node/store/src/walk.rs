@@ -280,6 +280,38 @@ impl End {
     }
 }
 
+/// A whole frame, wherever it stands.
+pub(crate) struct Whole<'s> {
+    /// Where it goes on.
+    pub before: Position,
+    /// Where it ends.
+    pub after: Position,
+    pub changes: Changes<'s>,
+}
+
+/// The whole frames of a segment in the order in which they stand there, whatever is between them.
+pub(crate) fn whole_frames<'s>(
+    header: &'s Header,
+    segment: &'s [u8],
+) -> impl Iterator<Item = Whole<'s>> + 's {
+    let mut walk = Walk::from(header, header.position());
+    let mut offset = PAGE;
+    std::iter::from_fn(move || {
+        loop {
+            let at = walk.skip(header, segment, offset)?;
+            let before = walk.position;
+            match walk.frame(segment, Place { secret: header.secret, offset: at }) {
+                Found::Frame { bytes, changes, position, .. } => {
+                    offset = at + bytes;
+                    return Some(Whole { before, after: position, changes });
+                }
+                // Its changes are laid out wrongly: it is as good as none.
+                _ => offset = at + PAGE,
+            }
+        }
+    })
+}
+
 enum Found<'s> {
     Frame {
         bytes: usize,

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::*;
-use crate::handle::{Control, ControlError, Description, Door, Post, PostError, ViewError};
+use crate::handle::{Control, ControlError, Description, Door, Pieces, Post, PostError, ViewError};
 use crate::http::limits::{BODY_TIMEOUT, EVENT_KEEP_ALIVE, UNCOUNTED_BYTES_MAX};
 
 /// A node with one app, `log`, whose view `seen` notes what it was asked with and answers it, in so
@@ -54,6 +54,10 @@ impl Handle for Log {
     }
 
     async fn control(&self, _: Control) -> Result<serde_json::Value, ControlError> {
+        Err(ControlError::Stopping)
+    }
+
+    async fn backup(&self) -> Result<Pieces, ControlError> {
         Err(ControlError::Stopping)
     }
 

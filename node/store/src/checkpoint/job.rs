@@ -70,16 +70,16 @@ enum Stage {
 }
 
 /// Rows as they come, and the one that did not fit into the block before.
-struct Source {
+pub(crate) struct Source {
     rows: Rows,
     next: Option<Row>,
 }
 
 /// Some rows and where they go.
-struct Block {
+pub(crate) struct Block {
     key: Vec<u8>,
-    bytes: Vec<u8>,
-    rows: u64,
+    pub bytes: Vec<u8>,
+    pub rows: u64,
 }
 
 impl<S: Storage> fmt::Debug for Checkpoint<S> {
@@ -93,13 +93,13 @@ fn block_key(row: &Row) -> Vec<u8> {
 }
 
 impl Source {
-    fn new(mut rows: Rows) -> Self {
+    pub fn new(mut rows: Rows) -> Self {
         let next = rows.next();
         Self { rows, next }
     }
 
     /// The next block; none if there is no row left.
-    fn block(&mut self) -> Result<Option<Block>, StoreError> {
+    pub fn block(&mut self) -> Result<Option<Block>, StoreError> {
         let Some(first) = &self.next else { return Ok(None) };
         let mut block = Block { key: block_key(first), bytes: Vec::new(), rows: 0 };
         let mut before = None;

@@ -14,6 +14,7 @@ pub use header::CHECKPOINT_FORMAT_VERSION;
 pub use job::{Checkpoint, Progress, Rows};
 pub use read::{checkpoint_files, read_checkpoint};
 
+pub(crate) use job::Source;
 pub(crate) use read::{Newest, newest_good};
 
 use crate::segment::{name_of, number_of};

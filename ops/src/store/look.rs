@@ -1,4 +1,4 @@
-//! `selvedge store`: what lies in a node's folder.
+//! `selvedge store check` and `stat`: what lies in a node's folder.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,27 +7,27 @@ use node::stored::{self, Stat};
 use serde_json::{Value, json};
 use store::{Checked, Contents, Damage};
 
-use crate::arguments::{AtRest, StoreCommand};
 use crate::output::Output;
 
-/// Does what was asked for.
+/// Says all that is wrong in a folder.
 ///
 /// # Errors
 /// The folder cannot be looked at; nobody reads any more.
-pub fn run(command: StoreCommand, output: &mut Output) -> anyhow::Result<ExitCode> {
-    match command {
-        StoreCommand::Check(AtRest { dir, .. }) => check(&dir, output),
-        StoreCommand::Stat(AtRest { dir, .. }) => stat(&dir, output),
-    }
-}
-
-fn check(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub fn check(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
     let checked = stored::check(dir)?;
-    for damage in &checked.damages {
-        output.say(|| damage_for_people(damage), || damage_for_programs(damage))?;
-    }
+    say_damages(&checked.damages, output)?;
     output.say(|| checked_for_people(dir, &checked), || checked_for_programs(&checked))?;
     Ok(if checked.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Says each range that is damaged.
+///
+/// # Errors
+/// Nobody reads any more.
+pub fn say_damages(damages: &[Damage], output: &mut Output) -> anyhow::Result<()> {
+    damages
+        .iter()
+        .try_for_each(|damage| output.say(|| damage_for_people(damage), || damage_for_programs(damage)))
 }
 
 fn damage_for_people(Damage { file, bytes, why }: &Damage) -> String {
@@ -90,7 +90,11 @@ fn checked_for_programs(checked: &Checked) -> Value {
     })
 }
 
-fn stat(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+/// Says how much a folder holds.
+///
+/// # Errors
+/// The folder cannot be read; nobody reads any more.
+pub fn stat(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
     let stat = stored::stat(dir)?;
     output.say(|| stat_for_people(&stat), || stat_for_programs(&stat))?;
     Ok(ExitCode::SUCCESS)
