@@ -113,6 +113,7 @@ const EVERYTHING: &[&str] = &[
     "let else found",
     "let else value",
     "list",
+    "look for a key too long",
     "lower",
     "many rows",
     "max",

@@ -6,7 +6,7 @@
 use super::size::{is_variable_too_large, rows_too_large};
 use super::{App, Snapshot};
 use crate::arguments;
-use crate::budget::{Budget, KEY_BYTES_MAX};
+use crate::budget::{Budget, KEY_BYTES_MAX, TIMER_BYTES_MAX};
 use crate::codec;
 use crate::json;
 use crate::keyed::{Key, Layout, Range, is_plain_word};
@@ -318,8 +318,8 @@ fn changed_timers(old: &Timers, module: &Module, findings: &mut Findings) -> Tim
         let decoded =
             arguments::decode(arguments, (&timer.fields, &timer.former), module, &mut Budget::new());
         let encoded = decoded.map_err(|unread| super::event_error(unread).to_string()).and_then(|values| {
-            arguments::encode(&values, &timer.fields, module, usize::MAX)
-                .map_err(|_| "it cannot be written".to_owned())
+            arguments::encode(&values, &timer.fields, module, TIMER_BYTES_MAX)
+                .map_err(|_| format!("its fields would have more than {TIMER_BYTES_MAX} bytes"))
         });
         match encoded {
             Ok(arguments) => {

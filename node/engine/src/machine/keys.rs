@@ -33,7 +33,7 @@ impl Machine<'_> {
             && self.state.keyed(list).is_some_and(|keyed| keyed.layout().by_word)
     }
 
-    /// A key from the values of its fields.
+    /// A key from the values of its fields; none of one that is too long: no row has it.
     pub(super) fn make_key(
         &mut self,
         out: Register,
@@ -47,7 +47,8 @@ impl Machine<'_> {
         let parts = values.iter().zip(kinds);
         let size = parts.clone().map(|(value, kind)| key_size(value, kind)).sum();
         if size > KEY_BYTES_MAX {
-            return Err(long_key(self.module.list(list)));
+            self.set(out, Value::None);
+            return Ok(());
         }
         let key = match values {
             [Value::Word(word)] if layout.by_word => Value::Word(*word),

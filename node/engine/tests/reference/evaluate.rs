@@ -2,7 +2,7 @@
 
 use super::kinds::Kind;
 use super::run::{Outcome, Place, Run, Slot};
-use super::state::List;
+use super::state::{KEY_BYTES_MAX, List, key_size};
 use super::value::Value;
 use std::cmp::Ordering;
 use weft::syntax::tree::{Binary, Expression, ExpressionKind, Item, Piece};
@@ -223,7 +223,7 @@ impl Run<'_> {
     fn index(&mut self, list: &Expression, keys: &[Expression]) -> Outcome<Value> {
         if let Some(list) = self.keyed(list) {
             self.reach("row by key");
-            let key = self.key(list, keys)?;
+            let key = self.key(keys)?;
             return Ok(self.rows(list).rows.get(&key).cloned().unwrap_or(Value::None));
         }
         self.reach("element by index");
@@ -233,9 +233,12 @@ impl Run<'_> {
         Ok(found.unwrap_or(Value::None))
     }
 
-    pub fn key(&mut self, list: Place, keys: &[Expression]) -> Outcome<Vec<Value>> {
+    pub fn key(&mut self, keys: &[Expression]) -> Outcome<Vec<Value>> {
         let key = keys.iter().map(|key| self.evaluate(key)).collect::<Outcome<Vec<Value>>>()?;
-        self.short_key(list, &key)?;
+        // No row has such a key.
+        if key_size(&key) > KEY_BYTES_MAX {
+            self.reach("look for a key too long");
+        }
         Ok(key)
     }
 

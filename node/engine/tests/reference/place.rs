@@ -102,7 +102,7 @@ impl<'p> Run<'p> {
     }
 
     /// Refuses a key that is too long to be one.
-    pub fn short_key(&self, list: Place, key: &[Value]) -> Outcome<()> {
+    fn short_key(&self, list: Place, key: &[Value]) -> Outcome<()> {
         if key_size(key) <= KEY_BYTES_MAX {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl<'p> Run<'p> {
             },
             ExpressionKind::Index(list, keys) => match self.keyed(list) {
                 Some(list) => {
-                    let key = self.key(list, keys)?;
+                    let key = self.key(keys)?;
                     Ok(Some((list, key)))
                 }
                 None => Ok(None),

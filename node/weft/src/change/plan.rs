@@ -462,7 +462,7 @@ impl Teller<'_> {
                 item.verdict = Verdict::Refused;
                 item.why =
                     format!("{} would not fit: {}", counted(timers.misfits, "pending timer"), timers.why);
-                item.help = "give new fields a default; where one has another type, which pending timers never change, \
+                item.help = "give new fields a short default; where one has another type, which pending timers never change, \
                              give the new `on timer` another name, beside this one until it has fired"
                     .into();
                 items.push(item);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) const FORMER_MAX: usize = 64;
 
 /// Parts of a constant: shared parts can make a value far larger than its source, and one is written out.
-const CONSTANT_PARTS_MAX: u32 = 1 << 16;
+pub(crate) const CONSTANT_PARTS_MAX: u32 = 1 << 16;
 
 /// How deep the checker lets types hold each other, and a little more for what is around them.
 const TYPE_DEPTH_MAX: u16 = 64;

@@ -8,8 +8,15 @@ use crate::value::{Real, Value};
 use std::sync::Arc;
 
 impl Checker<'_> {
+    /// A default or an initial value, or a report.
+    pub(super) fn weighed_constant(&mut self, expression: &Expression, wanted: &Type) -> Option<Value> {
+        let value = self.constant_value(expression, wanted)?;
+        self.weigh(&value, expression.span);
+        Some(value)
+    }
+
     /// A constant of a type, or a report.
-    pub(super) fn constant_value(&mut self, expression: &Expression, wanted: &Type) -> Option<Value> {
+    fn constant_value(&mut self, expression: &Expression, wanted: &Type) -> Option<Value> {
         let (inner, may_be_none) = match wanted {
             Type::Optional(inner) => (&**inner, true),
             other => (other, false),

@@ -1,6 +1,7 @@
 //! Types, state and doors: everything that stands outside of bodies.
 
-use super::{Checker, ProcedureSignature, Signature, TYPE_DEPTH_MAX, optional};
+use super::sizes::{Size, TYPE_DEPTH_MAX};
+use super::{Checker, ProcedureSignature, Signature, optional};
 use crate::code::Function;
 use crate::diagnostics::{Code, Diagnostic, Span, line_of};
 use crate::module::{
@@ -72,7 +73,7 @@ impl Checker<'_> {
             let former = self.former_fields(&one.fields);
             let name = Some(called(&one.name));
             self.module.records.push(Record { name, was, fields: Vec::new(), former });
-            self.record_depths.push(0);
+            self.record_sizes.push(Size::default());
             records.push((number, one));
         }
         for (number, one) in &records {
@@ -101,11 +102,8 @@ impl Checker<'_> {
                 let fields = self.module.records[number as usize].fields.clone();
                 if fields.iter().all(|field| held(&field.kind).is_none_or(|inner| known[inner as usize])) {
                     known[number as usize] = true;
-                    let depth = fields.iter().map(|field| self.depth(&field.kind)).max().unwrap_or(0);
-                    self.record_depths[number as usize] = depth.min(TYPE_DEPTH_MAX);
-                    if depth >= TYPE_DEPTH_MAX {
-                        self.too_deep(one.name.span);
-                    }
+                    let size = self.size(fields.iter().map(|field| &field.kind), one.name.span);
+                    self.record_sizes[number as usize] = size.unwrap_or_else(|no_larger| no_larger);
                     self.give_defaults(number, one);
                 } else {
                     later.push((number, one));
@@ -193,7 +191,7 @@ impl Checker<'_> {
             .iter()
             .zip(fields)
             .map(|(tree, field)| match &tree.default {
-                Some(default) => self.constant_value(default, &field.kind),
+                Some(default) => self.weighed_constant(default, &field.kind),
                 None if matches!(field.kind, Type::Optional(_)) => Some(Value::None),
                 None => None,
             })
@@ -269,6 +267,7 @@ impl Checker<'_> {
             self.settings.insert(field.name.clone(), self.module.settings.len() as u32);
             self.no_former(std::slice::from_ref(setting));
             let Field { name, kind, default } = field;
+            self.seen_outside(&kind, setting.name.span);
             self.module.settings.push(Setting { name, kind, default });
         }
     }
@@ -310,7 +309,7 @@ impl Checker<'_> {
     fn variable(&mut self, state: &tree::State, tree: &TypeTree) -> ListKind {
         let kind = self.resolve(tree);
         let initial = match &state.initial {
-            Some(initial) => self.constant_value(initial, &kind),
+            Some(initial) => self.weighed_constant(initial, &kind),
             None => match &kind {
                 Type::Optional(_) | Type::Broken => Some(Value::None),
                 Type::List(_) => Some(Value::List(Arc::default())),

@@ -75,6 +75,7 @@ impl Checker<'_> {
         let answer = body.function_body(function, &signature);
         body.finish(signature.function);
         if function.is_view {
+            self.seen_outside(&answer, function.name.span);
             self.module.views.push(Door {
                 name: function.name.text.clone(),
                 fields: signature.fields.clone(),

@@ -6,7 +6,7 @@
 //!
 //! `declarations` resolves types, settings, state and doors; `calls` orders the functions; `functions` begins and ends them; `body` keeps one function's scope
 //! and registers; `expressions`, `operators`, `records`, `builtins`, `queries`, `changes` and `statements` check and lower what
-//! their names say; `tests` checks and lowers tests, which act on nodes from outside; `was` looks at former names.
+//! their names say; `sizes` bounds types and constants; `tests` checks and lowers tests, which act on nodes from outside; `was` looks at former names.
 
 mod body;
 mod builtins;
@@ -21,6 +21,7 @@ mod hints;
 mod operators;
 mod queries;
 mod records;
+mod sizes;
 mod statements;
 mod tests;
 mod tidy;
@@ -31,13 +32,12 @@ use crate::libraries::{Loaded, Unit};
 use crate::module::{Enumeration, Field, List, ListKind, Module, Record, Type, type_name};
 use crate::syntax::tree::{File, Word};
 use crate::value::{Real, Value};
+use sizes::{CONSTANT_BYTES_MAX, Size, TYPE_DEPTH_MAX};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// How many operations a module may have: bounds memory and time of the compiler for a hostile source.
 const OPERATIONS_MAX: usize = 1 << 20;
-/// How deep types may hold each other: bounds the stack of everything that walks a value.
-const TYPE_DEPTH_MAX: u16 = 48;
 
 /// Names and fields whose types are remembered for editors: more than a file has that a person wrote.
 const TOLD_MAX: usize = 1 << 16;
@@ -83,7 +83,11 @@ struct Checker<'a> {
     /// Inputs from outside by name, for what is said about misuse.
     inputs: HashMap<String, Span>,
     unnamed: BTreeMap<Vec<(String, Type)>, u32>,
-    record_depths: Vec<u16>,
+    record_sizes: Vec<Size>,
+    /// Plain values in the types of what views give and settings take.
+    outside_values: u32,
+    /// Bytes that are left for defaults and initial values.
+    constant_bytes: u32,
     constant_numbers: HashMap<ConstantKey, u32>,
     operations: usize,
     /// Names of what was reported and left out.
@@ -141,7 +145,9 @@ impl<'a> Checker<'a> {
             procedures: HashMap::new(),
             inputs: HashMap::new(),
             unnamed: BTreeMap::new(),
-            record_depths: Vec::new(),
+            record_sizes: Vec::new(),
+            outside_values: 0,
+            constant_bytes: CONSTANT_BYTES_MAX,
             constant_numbers: HashMap::new(),
             operations: 0,
             lost: HashSet::new(),
@@ -293,32 +299,19 @@ impl Checker<'_> {
         next
     }
 
-    /// How deep a type's values can be.
-    fn depth(&self, kind: &Type) -> u16 {
-        match kind {
-            Type::List(inner) | Type::Optional(inner) => 1 + self.depth(inner),
-            Type::Record(number) => 1 + self.record_depths[*number as usize],
-            _ => 1,
-        }
-    }
-
     /// The record of an expression without a name.
     fn unnamed_record(&mut self, fields: Vec<(String, Type)>, span: Span) -> Type {
         if let Some(number) = self.unnamed.get(&fields) {
             return Type::Record(*number);
         }
-        let depth = fields.iter().map(|(_, kind)| self.depth(kind)).max().unwrap_or(0);
-        if depth >= TYPE_DEPTH_MAX {
-            self.too_deep(span);
-            return Type::Broken;
-        }
+        let Ok(size) = self.size(fields.iter().map(|(_, kind)| kind), span) else { return Type::Broken };
         let number = self.module.records.len() as u32;
         let listed = fields
             .iter()
             .map(|(name, kind)| Field { name: name.clone(), kind: kind.clone(), default: None })
             .collect();
         self.module.records.push(Record { name: None, was: None, fields: listed, former: Vec::new() });
-        self.record_depths.push(depth);
+        self.record_sizes.push(size);
         self.unnamed.insert(fields, number);
         Type::Record(number)
     }
@@ -329,11 +322,6 @@ impl Checker<'_> {
             return Type::Broken;
         }
         Type::List(Arc::new(element))
-    }
-
-    fn too_deep(&mut self, span: Span) {
-        let message = format!("values of this type are nested deeper than {TYPE_DEPTH_MAX} levels");
-        self.report.push(Diagnostic::new(Code::TooLarge, span, message));
     }
 
     /// Whether a value of one type may stand where another is wanted: `T` where `T?` is, nothing else.
