@@ -55,6 +55,8 @@ pub struct Lacks {
     pub spare: Option<u64>,
     /// If there is no room for a spare, a checkpoint, for what that frees.
     pub any_room: bool,
+    /// How many checkpoints and spares the log had taken by then: what it lacked before it took the newest says nothing.
+    pub taken: u64,
 }
 
 /// Starts the thread: where orders go in, where it says what came of them, and what to join. It ends when the orders' sender
@@ -69,13 +71,13 @@ pub fn start(
 ) -> io::Result<(Sender<Order>, Receiver<Result<Said, StoreError>>, JoinHandle<Log<Folder>>)> {
     let (orders, taken) = bounded::<Order>(ORDERS_UNDER_WAY);
     let (says, said) = bounded(ORDERS_UNDER_WAY);
-    let mut writer = Writer { log, orders: taken, says };
+    let mut writer = Writer { log, orders: taken, says, taken: 0 };
     let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
         while let Ok(order) = writer.orders.recv() {
             let goes_on = match order {
                 Order::Append { sequence, changes } => writer.write(sequence, &changes),
                 Order::Installed(installed) => {
-                    writer.log.checkpointed(*installed);
+                    writer.take(*installed);
                     true
                 }
             };
@@ -92,9 +94,16 @@ struct Writer {
     log: Log<Folder>,
     orders: Receiver<Order>,
     says: Sender<Result<Said, StoreError>>,
+    /// Checkpoints and spares taken.
+    taken: u64,
 }
 
 impl Writer {
+    fn take(&mut self, installed: Installed) {
+        self.log.checkpointed(installed);
+        self.taken += 1;
+    }
+
     /// Writes a frame and says so; whether the thread goes on.
     fn write(&mut self, sequence: u64, changes: &[Change]) -> bool {
         let Some(appended) = self.append(sequence, changes) else { return false };
@@ -104,6 +113,7 @@ impl Writer {
             checkpoint: self.log.checkpoint_is_due(),
             spare: self.log.wants_spare(),
             any_room: self.log.is_nearly_out(),
+            taken: self.taken,
         };
         self.says.send(result.map(|synced| Said::Written(Written { synced, lacks }))).is_ok() && !failed
     }
@@ -118,7 +128,7 @@ impl Writer {
                 self.says.send(Ok(Said::Full(full))).ok()?;
             }
             match self.orders.recv_timeout(FULL_DISK_WAIT) {
-                Ok(Order::Installed(installed)) => self.log.checkpointed(*installed),
+                Ok(Order::Installed(installed)) => self.take(*installed),
                 // One frame at a time: the owner sends no other before this one is durable.
                 Ok(Order::Append { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,

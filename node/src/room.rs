@@ -33,12 +33,18 @@ pub struct Room {
     making: Option<Make>,
     /// What was not made last for want of room.
     lacked: Option<Make>,
+    /// Checkpoints and spares that were made, each of which the log takes.
+    made: u64,
 }
 
 impl Room {
     /// A frame is durable, and this is what the log lacks.
     pub fn written(&mut self, lacks: Lacks) {
-        (self.lacks, self.full) = (lacks, None);
+        self.full = None;
+        // A frame that was written before the log took what was made last lacks that: it is not made twice.
+        if lacks.taken >= self.made {
+            self.lacks = lacks;
+        }
     }
 
     /// A frame waits for room.
@@ -59,6 +65,7 @@ impl Room {
     /// What was being made is in place.
     pub fn made(&mut self) {
         self.lacked = None;
+        self.made += 1;
         match self.making.take() {
             Some(Make::Checkpoint) => (self.checkpoint, self.lacks.checkpoint) = (None, false),
             Some(Make::Spare(_)) => (self.spare, self.lacks.spare) = (None, None),
@@ -107,7 +114,7 @@ mod tests {
     fn a_checkpoint_comes_first_and_what_lacks_room_is_tried_in_turn() {
         let mut room = Room::default();
         assert_eq!((room.make_next(), room.lacking()), (None, None));
-        room.written(Lacks { checkpoint: true, spare: Some(7), any_room: false });
+        room.written(Lacks { checkpoint: true, spare: Some(7), any_room: false, taken: 0 });
         assert_eq!(room.make_next(), Some(Make::Checkpoint));
         room.not_made("full".to_owned());
         assert_eq!(room.lacking(), Some("full".to_owned()));
@@ -122,9 +129,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_frame_lacked_before_the_log_took_it_is_not_made_twice() {
+        let mut room = Room::default();
+        let lacks = |checkpoint, taken| Lacks { checkpoint, spare: None, any_room: false, taken };
+        room.written(lacks(true, 0));
+        assert_eq!(room.make_next(), Some(Make::Checkpoint));
+        room.made();
+        room.written(lacks(true, 0));
+        assert_eq!(room.make_next(), None, "the frame was written before the log had taken the checkpoint");
+        room.written(lacks(false, 1));
+        assert_eq!(room.make_next(), None);
+        room.written(lacks(true, 1));
+        assert_eq!(room.make_next(), Some(Make::Checkpoint));
+    }
+
+    #[test]
     fn a_log_that_is_nearly_out_has_a_checkpoint_made_for_what_that_frees() {
         let mut room = Room::default();
-        let lacks = |any_room| Lacks { checkpoint: false, spare: Some(7), any_room };
+        let lacks = |any_room| Lacks { checkpoint: false, spare: Some(7), any_room, taken: 0 };
         room.written(lacks(false));
         assert_eq!(room.make_next(), Some(Make::Spare(7)));
         assert_eq!(room.make_next(), None, "one thing at a time");

