@@ -231,7 +231,7 @@ impl Turns {
     fn command(&mut self, command: Command) -> Result<(), FabricError> {
         match command {
             Command::AddPeer(peer) => {
-                let memo = self.outside.memo.load(peer.node)?;
+                let memo = self.outside.memo.load(peer.node)?.map(link::MemoPlace);
                 self.endpoint.add_peer(now(), Peer { memo, ..*peer });
                 Ok(())
             }
@@ -300,7 +300,7 @@ impl Outside {
     fn carry_out(&mut self, effects: impl Iterator<Item = Effect>) -> Result<(), FabricError> {
         for effect in effects {
             match effect {
-                Effect::SaveMemo { peer, place } => self.memo.save(peer, &place)?,
+                Effect::SaveMemo { peer, place } => self.memo.save(peer, &place.0)?,
                 Effect::Datagram { to, bytes } => {
                     self.memo.sync()?;
                     self.socket.send(to, &bytes);
@@ -340,7 +340,7 @@ mod tests {
 
     fn effects(to: SocketAddr) -> Vec<Effect> {
         vec![
-            Effect::SaveMemo { peer: PEER, place: [9; PLACE_BYTES] },
+            Effect::SaveMemo { peer: PEER, place: link::MemoPlace([9; PLACE_BYTES]) },
             Effect::Datagram { to, bytes: b"after the memo".to_vec() },
             Effect::Stranger { node: PEER },
         ]

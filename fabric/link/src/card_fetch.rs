@@ -8,6 +8,7 @@ use crate::limits::CARD_PIECES_MAX;
 use crate::time::Time;
 
 /// A card that is being fetched (§4.6).
+#[derive(Debug)]
 pub(crate) struct CardFetch {
     node: NodeId,
     hash: [u8; 32],

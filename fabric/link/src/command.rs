@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use sealing::{Card, Identity, NodeId, Run, Tag};
 
+use crate::effect::MemoPlace;
+
 /// A stream of records from one app of the sender to one app of the receiver: 16 random bytes that the sender chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub [u8; 16]);
@@ -74,7 +76,7 @@ pub struct Peer {
     /// [`crate::limits::ADDRESSES_PER_PEER_MAX`] are kept.
     pub addresses: Vec<SocketAddr>,
     /// The memo place of the link as last saved, if there is one. A damaged one counts as none.
-    pub memo: Option<[u8; 256]>,
+    pub memo: Option<MemoPlace>,
 }
 
 /// What an endpoint is made of.

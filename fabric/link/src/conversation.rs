@@ -25,6 +25,7 @@ pub(crate) struct Bound {
 }
 
 /// The streams of a link.
+#[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) bound: Option<Bound>,
     pub(crate) recovery: Recovery,

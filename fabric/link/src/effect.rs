@@ -4,11 +4,22 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use sealing::memo::PLACE_BYTES;
 use sealing::{Card, NodeId, Tag};
 
 use crate::command::{Declaration, Outcome, StreamId, Transient};
 use crate::fault::PeerMisbehaved;
 use crate::time::Time;
+
+/// The bytes of a memo place. They hold roots, so they are never shown (§9.6).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct MemoPlace(pub [u8; PLACE_BYTES]);
+
+impl fmt::Debug for MemoPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("MemoPlace(secret)")
+    }
+}
 
 /// One thing to be done, in the order of `poll_effect`.
 #[derive(Clone, Debug)]
@@ -18,7 +29,7 @@ pub enum Effect {
         /// Whose place.
         peer: NodeId,
         /// The whole new contents.
-        place: [u8; 256],
+        place: MemoPlace,
     },
     /// Send a datagram.
     Datagram {

@@ -4,6 +4,7 @@
 //! comes from nobody known costs a place in a fixed table or a token of a bucket, and nothing that stays.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -395,6 +396,20 @@ impl Endpoint {
     /// What people may know of the link to a peer.
     pub fn peer_status(&self, node: NodeId) -> Option<PeerStatus> {
         self.links.get(&node).map(Link::status)
+    }
+}
+
+/// All that is kept for peers: what whoever has no key must not change. It shows no secret.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Endpoint")
+            .field("node", &self.config.identity.id())
+            .field("run", &self.config.run)
+            .field("links", &self.links)
+            .field("routes", &self.routes)
+            .field("timers", &self.timers)
+            .finish_non_exhaustive()
     }
 }
 

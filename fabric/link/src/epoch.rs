@@ -40,7 +40,7 @@ impl Default for Epochs {
 }
 
 /// What of an epoch change is under way under the root that speaks. It ends with that root and its pair of runs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct EpochChange {
     offering: Option<Offering>,
     gathering: Option<Gathering>,
@@ -50,6 +50,7 @@ pub(crate) struct EpochChange {
 }
 
 /// This node offers a key.
+#[derive(Debug)]
 struct Offering {
     key: [u8; 8],
     offer: EpochOffer,
@@ -57,12 +58,14 @@ struct Offering {
 }
 
 /// Parts of a key that the peer offers.
+#[derive(Debug)]
 struct Gathering {
     key: [u8; 8],
     parts: [Option<[u8; OFFER_PART_BYTES]>; OFFER_PARTS],
 }
 
 /// The pending root came from this offer.
+#[derive(Debug)]
 struct Accepting {
     key: [u8; 8],
     ciphertext: Box<[u8; OFFER_ACCEPT_BYTES]>,

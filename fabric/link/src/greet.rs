@@ -150,7 +150,16 @@ impl Link {
             self.path.rotate();
             self.down(DownReason::Silent, call.effects);
         }
+        self.send_said(call);
+    }
+
+    /// Sends the hello that is said to the address in use, unless that proved nothing and may not have so much.
+    pub(crate) fn send_said(&mut self, call: &mut Call<'_>) {
         let (Some(said), Some(to)) = (&self.said, self.path.address()) else { return };
+        let size = said.datagrams.iter().map(Vec::len).sum::<usize>();
+        if !self.path.is_trusted() && self.path.allowed_bytes() < size {
+            return;
+        }
         for bytes in said.datagrams.clone() {
             self.path.on_sent(bytes.len());
             call.effects.push(Effect::Datagram { to, bytes });

@@ -22,6 +22,7 @@ pub(crate) fn key_of(hello: &[u8]) -> [u8; 8] {
 }
 
 /// A hello that was said: sealed once, sent again unchanged until it is answered.
+#[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) key: [u8; 8],
     pub(crate) datagrams: Vec<Vec<u8>>,
@@ -98,6 +99,7 @@ impl Retry {
     }
 }
 
+#[derive(Debug)]
 struct Entry {
     from: SocketAddr,
     key: [u8; 8],
@@ -107,7 +109,7 @@ struct Entry {
 
 /// Hellos that are being put together, of anybody: a fixed table, from which a random entry goes when it is full.
 /// (§3.2, §9.2)
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     entries: Vec<Entry>,
 }

@@ -62,6 +62,7 @@ pub(crate) struct Delivery {
 }
 
 /// A record that is not handed over: not in its turn, or not whole.
+#[derive(Debug)]
 struct Part {
     tag: Tag,
     charge: Charge,
@@ -78,6 +79,7 @@ enum Taking {
 }
 
 /// A stream of a peer.
+#[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) declaration: Arc<Declaration>,
     /// The number that is handed over next.

@@ -48,7 +48,7 @@ mod transmit;
 mod wire;
 
 pub use command::{Command, Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
-pub use effect::{DownReason, Effect, PeerState, PeerStatus};
+pub use effect::{DownReason, Effect, MemoPlace, PeerState, PeerStatus};
 pub use endpoint::Endpoint;
 pub use epoch::Epochs;
 pub use fault::PeerMisbehaved;

@@ -75,6 +75,19 @@ pub const ACK_RANGES_MAX: usize = 32;
 /// Ranges of received packet numbers kept; what is below the lowest counts as received.
 pub const RECEIVED_RANGES_MAX: usize = 64;
 
+/// The largest packet number: that of RFC 9000, 12.3. At a million a second it is reached in 146,000 years.
+pub const PACKET_NUMBER_MAX: u64 = (1 << 62) - 1;
+
+/// The largest number of a hail: it has 4 bytes and is not expanded (§1.4).
+pub const HAIL_NUMBER_MAX: u64 = u32::MAX as u64;
+
+/// One packet number in so many, by chance, is never sent. A peer that acknowledges packets as they may have been sent, not
+/// as they come, is found within some hundred (RFC 9000, 21.4).
+pub const PACKETS_PER_SKIPPED_NUMBER: u32 = 256;
+
+/// Skipped numbers remembered, the newest: an acknowledgement tells of what is on its way, not of the past.
+pub const SKIPPED_NUMBERS_KEPT: usize = 32;
+
 /// Datagrams of a hello.
 pub const HELLO_PIECES_MAX: usize = 3;
 

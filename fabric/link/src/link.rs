@@ -13,7 +13,7 @@ use crate::bucket::Bucket;
 use crate::card_fetch::CardFetch;
 use crate::command::{Config, Peer};
 use crate::conversation::{Bound, Conversation};
-use crate::effect::{DownReason, Effect, PeerState, PeerStatus};
+use crate::effect::{DownReason, Effect, MemoPlace, PeerState, PeerStatus};
 use crate::epoch::{EpochChange, Epochs};
 use crate::fault::PeerMisbehaved;
 use crate::hello::{Retry, Said};
@@ -59,6 +59,7 @@ pub(crate) struct Acknowledging {
 }
 
 /// A hail that is on its way (§4.3).
+#[derive(Debug)]
 pub(crate) struct HailInFlight {
     pub(crate) number: u64,
     pub(crate) contents: Vec<Content>,
@@ -68,6 +69,7 @@ pub(crate) struct HailInFlight {
 }
 
 /// The answer to the last hello that was accepted, for when it comes again.
+#[derive(Debug)]
 pub(crate) struct CachedAnswer {
     pub(crate) key: [u8; 8],
     pub(crate) datagram: Vec<u8>,
@@ -76,6 +78,7 @@ pub(crate) struct CachedAnswer {
 }
 
 /// Everything kept for one peer.
+#[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) node: NodeId,
     pub(crate) card_hash: Option<[u8; 32]>,
@@ -171,8 +174,8 @@ impl Link {
     }
 
     /// Takes a memo place. A damaged one, or one of another peer, is a lost memo (§4.1).
-    pub(crate) fn restore(&mut self, place: &[u8; PLACE_BYTES], me: &Config) {
-        let Ok(memo) = Memo::decode(place) else { return };
+    pub(crate) fn restore(&mut self, place: &MemoPlace, me: &Config) {
+        let Ok(memo) = Memo::decode(&place.0) else { return };
         if memo.peer != self.node {
             return;
         }
@@ -294,7 +297,7 @@ impl Link {
             hello_heard: self.hello_heard,
             address: self.path.address().filter(|_| self.path.is_proven()),
         };
-        effects.push(Effect::SaveMemo { peer: self.node, place: memo.encode() });
+        effects.push(Effect::SaveMemo { peer: self.node, place: MemoPlace(memo.encode()) });
     }
 
     pub(crate) fn set_state(&mut self, state: PeerState, effects: &mut Vec<Effect>) {
@@ -343,7 +346,7 @@ impl Link {
         self.pending = None;
         self.answer = None;
         self.bind();
-        effects.push(Effect::SaveMemo { peer: self.node, place: [0; PLACE_BYTES] });
+        effects.push(Effect::SaveMemo { peer: self.node, place: MemoPlace([0; PLACE_BYTES]) });
     }
 
     /// §7.1.

@@ -18,6 +18,7 @@ use crate::limits::{
 use crate::ranges::Ranges;
 use crate::recovery::Content;
 
+#[derive(Debug)]
 struct Queued {
     tag: Tag,
     payload: Arc<[u8]>,
@@ -32,6 +33,7 @@ enum Told {
 }
 
 /// What is on its way in this pair of runs.
+#[derive(Debug)]
 struct Flight {
     /// As it was said; `None` until the first frame.
     declaration: Option<Declaration>,
@@ -58,7 +60,7 @@ struct Flight {
 }
 
 /// A record that goes in pieces (§2.6).
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Large {
     /// Bytes that were sent at least once.
     sent: u64,
@@ -76,6 +78,7 @@ enum Next {
 }
 
 /// A stream of ours.
+#[derive(Debug)]
 pub(crate) struct Outgoing {
     handle: u64,
     declared: Declaration,

@@ -12,6 +12,8 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(crate) struct Path {
     known: Vec<SocketAddr>,
+    /// Those of the known ones that packets came from and that proved nothing: anybody on the path can name them (§6.1).
+    strange: Vec<SocketAddr>,
     current: Option<SocketAddr>,
     proven: bool,
     /// Where a hello came from that was declined or let lie, since it may be a replay: tried once, before the known ones.
@@ -35,6 +37,7 @@ impl Path {
     pub(crate) fn new() -> Path {
         Path {
             known: Vec::new(),
+            strange: Vec::new(),
             current: None,
             proven: false,
             suggested: None,
@@ -59,6 +62,7 @@ impl Path {
 
     /// Newer addresses from the owner stand before what was known; the one in use stays in use while it is proven.
     pub(crate) fn learn(&mut self, addresses: &[SocketAddr]) {
+        self.strange.retain(|strange| !addresses.contains(strange));
         let mut known: Vec<SocketAddr> = Vec::new();
         let kept = self.current.filter(|_| self.proven);
         for address in kept.iter().chain(addresses).chain(&self.known) {
@@ -90,9 +94,13 @@ impl Path {
         }
         self.go_to(address);
         self.challenge = Some(challenge);
+        if !self.known.contains(&address) {
+            self.strange.push(address);
+        }
         self.known.retain(|known| *known != address);
         self.known.insert(0, address);
         self.known.truncate(ADDRESSES_PER_PEER_MAX);
+        self.strange.retain(|strange| self.known.contains(strange));
         true
     }
 
@@ -138,6 +146,12 @@ impl Path {
     pub(crate) fn allowed_bytes(&self) -> usize {
         let allowed = self.received.saturating_mul(AMPLIFICATION_MAX).saturating_sub(self.sent);
         if self.proven { usize::MAX } else { usize::try_from(allowed).unwrap_or(usize::MAX) }
+    }
+
+    /// Whether the address in use is proven or was given by the owner: then a probe may go there whatever came from it
+    /// (§6.1).
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.proven || self.current.is_some_and(|current| !self.strange.contains(&current))
     }
 
     /// Asks anew for proof, if there is none.
@@ -197,6 +211,7 @@ impl Path {
     pub(crate) fn prove(&mut self, address: SocketAddr) -> bool {
         let news = self.current == Some(address) && !self.proven;
         if news {
+            self.strange.retain(|strange| *strange != address);
             self.proven = true;
             self.challenge = None;
         }

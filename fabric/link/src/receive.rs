@@ -7,7 +7,7 @@ use sealing::{NodeId, Run};
 
 use crate::command::Transient;
 use crate::datagram::{PACKET_OVERHEAD_BYTES, Sealed};
-use crate::effect::{Effect, PeerState};
+use crate::effect::{Effect, MemoPlace, PeerState};
 use crate::fault::PeerMisbehaved;
 use crate::frame::{self, Frame};
 use crate::limits::ACK_DELAY_MAX;
@@ -143,13 +143,11 @@ impl Link {
 
     /// Whether every frame may come now. Nothing changes (§2.1).
     fn check(&self, frames: &[Frame<'_>]) -> Result<(), PeerMisbehaved> {
-        let next_number = self.speaker().map_or(0, |session| session.next_number());
+        let unsent = |ranges: &[(u64, u64)]| self.speaker().map_or(Some(0), |session| session.unsent(ranges));
         frames.iter().try_for_each(|frame| match frame {
-            Frame::Ack { ranges, .. } => match ranges.first() {
-                Some((_, largest)) if *largest >= next_number => {
-                    Err(PeerMisbehaved::AcknowledgedUnsent(*largest))
-                }
-                _ => Ok(()),
+            Frame::Ack { ranges, .. } => match unsent(ranges) {
+                Some(number) => Err(PeerMisbehaved::AcknowledgedUnsent(number)),
+                None => Ok(()),
             },
             Frame::Offer { .. } => self.check_epoch(Role::Initiator),
             Frame::Accept { .. } => self.check_epoch(Role::Responder),
@@ -253,8 +251,9 @@ impl Link {
         Frame::PathResponse(data).encode(&mut frames);
         let Some(session) = &mut self.current else { return };
         debug_assert!(frames.len() + PACKET_OVERHEAD_BYTES <= 3 * arrival.bytes);
-        let (_, bytes) = session.seal(&frames);
-        self.emit(arrival.from, bytes, call);
+        if let Some((_, bytes)) = session.seal(&frames) {
+            self.emit(arrival.from, bytes, call);
+        }
     }
 
     /// A hail with an id of this link (§4.2).
@@ -365,8 +364,10 @@ impl Link {
         if ours && self.causes.contains(&cause) && self.fall_back() {
             return self.pump(call);
         }
-        if ours && self.said.is_none() && self.causes.contains(&cause) && self.hinted.take(call.now) {
-            self.hello_wanted = true;
+        if ours && self.causes.contains(&cause) && self.hinted.take(call.now) {
+            // One that is said already may have gone elsewhere: the hint shows that somebody is here.
+            self.send_said(call);
+            self.hello_wanted = self.said.is_none();
             self.pump(call);
         }
     }
@@ -378,9 +379,9 @@ impl Link {
         if let (Some(session), Some(to), true) = (&mut self.current, to, proven) {
             let mut frames = Vec::new();
             Frame::Close.encode(&mut frames);
-            let (_, bytes) = session.seal(&frames);
-            effects.push(Effect::Datagram { to, bytes });
+            let sealed = session.seal(&frames);
+            effects.extend(sealed.map(|(_, bytes)| Effect::Datagram { to, bytes }));
         }
-        effects.push(Effect::SaveMemo { peer: node, place: [0; sealing::memo::PLACE_BYTES] });
+        effects.push(Effect::SaveMemo { peer: node, place: MemoPlace([0; sealing::memo::PLACE_BYTES]) });
     }
 }

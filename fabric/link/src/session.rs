@@ -5,7 +5,10 @@
 use sealing::memo::{Held, Role};
 use sealing::{Direction, Pair, RUN_BYTES, Root, Run, Toward};
 
+use std::collections::VecDeque;
+
 use crate::datagram::{self, Sealed};
+use crate::limits::{HAIL_NUMBER_MAX, PACKET_NUMBER_MAX, SKIPPED_NUMBERS_KEPT};
 use crate::received::{Received, expand_packet_number};
 use crate::time::Time;
 
@@ -21,6 +24,7 @@ pub(crate) enum Standing {
 }
 
 /// A root in use.
+#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) role: Role,
     pub(crate) epoch: u64,
@@ -34,6 +38,8 @@ pub(crate) struct Session {
     seal: Direction,
     open: Direction,
     next_number: u64,
+    /// Numbers that were left out, the newest last.
+    skipped: VecDeque<u64>,
     pub(crate) received: Received,
     next_hail: u64,
     hails_received: Received,
@@ -78,6 +84,7 @@ impl Session {
             seal,
             open,
             next_number: 0,
+            skipped: VecDeque::new(),
             received: Received::default(),
             next_hail: 0,
             hails_received: Received::default(),
@@ -95,29 +102,48 @@ impl Session {
         Held { role: self.role, epoch: self.epoch, root: self.root.clone(), peer_run: self.peer_run }
     }
 
-    pub(crate) fn next_number(&self) -> u64 {
-        self.next_number
+    /// Whether one of these numbers was never sent: who acknowledges it acknowledges what it did not get (§1.8).
+    pub(crate) fn unsent(&self, ranges: &[(u64, u64)]) -> Option<u64> {
+        let largest = ranges.first().map(|(_, largest)| *largest);
+        let above = largest.filter(|largest| *largest >= self.next_number);
+        let is_skipped = |number: &&u64| ranges.iter().any(|(start, end)| (*start..=*end).contains(*number));
+        above.or_else(|| self.skipped.iter().find(is_skipped).copied())
     }
 
-    /// A packet of these frames, and its number.
-    pub(crate) fn seal(&mut self, frames: &[u8]) -> (u64, Vec<u8>) {
+    /// Leaves the next number out (§1.8).
+    pub(crate) fn skip_number(&mut self) {
+        if self.skipped.len() >= SKIPPED_NUMBERS_KEPT {
+            self.skipped.pop_front();
+        }
+        self.skipped.push_back(self.next_number);
+        self.next_number += 1;
+    }
+
+    /// A packet of these frames, and its number. None once there is no number left (§1.4).
+    pub(crate) fn seal(&mut self, frames: &[u8]) -> Option<(u64, Vec<u8>)> {
         let number = self.next_number;
+        if number > PACKET_NUMBER_MAX {
+            return None;
+        }
         self.next_number += 1;
         let header = datagram::packet_header(self.id_out, number);
         let sealed = self.seal.seal(number, &header, frames);
         self.bytes += (header.len() + sealed.len()) as u64;
-        (number, [header, sealed].concat())
+        Some((number, [header, sealed].concat()))
     }
 
     /// A hail of these frames, and its number. Numbers of hails are not reused in a process, whatever the peer's run.
-    /// (§1.4)
-    pub(crate) fn seal_hail(&mut self, frames: &[u8]) -> (u64, Vec<u8>) {
+    /// None once there is none left (§1.4).
+    pub(crate) fn seal_hail(&mut self, frames: &[u8]) -> Option<(u64, Vec<u8>)> {
         let number = self.next_hail;
+        if number > HAIL_NUMBER_MAX {
+            return None;
+        }
         self.next_hail += 1;
         let header = datagram::hail_header(self.id_out, number, &self.my_run);
         let body = [&self.peer_run.to_bytes()[..], frames].concat();
         let sealed = self.root.hail(self.toward_peer(), &self.my_run).seal(number, &header, &body);
-        (number, [header, sealed].concat())
+        Some((number, [header, sealed].concat()))
     }
 
     /// The number and frames of a packet that opens and was not received before. The caller marks it received (§1.6).
@@ -151,6 +177,7 @@ impl Session {
         self.peer_run = run;
         (self.seal, self.open) = directions(self.role, &self.root, &self.my_run, &self.peer_run);
         self.next_number = 0;
+        self.skipped.clear();
         self.received = Received::default();
         self.hails_received = Received::default();
     }
@@ -187,5 +214,96 @@ fn directions(role: Role, root: &Root, my_run: &Run, peer_run: &Run) -> (Directi
             let Pair { to_responder, to_initiator } = root.pair(peer_run, my_run);
             (to_initiator, to_responder)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::Datagram;
+
+    const INITIATOR: Run = Run { counter: 1, random: [1; 16] };
+    const RESPONDER: Run = Run { counter: 1, random: [2; 16] };
+
+    /// Two ends of one root.
+    fn ends() -> (Session, Session) {
+        let mut rng = <rand_chacha::ChaCha20Rng as rand_core::SeedableRng>::from_seed([7; 32]);
+        let (ann, ben) = (sealing::Identity::from_seed(&[1; 64]), sealing::Identity::from_seed(&[2; 64]));
+        let card = ben.card(1);
+        let (hello, pending) = sealing::hello::seal_hello(&ann, &INITIATOR, 1, &card, &[], &mut rng);
+        let opened = sealing::hello::open_hello(&ben, &card, &hello).expect("it is for ben");
+        let (accept, there) = opened.accept(&RESPONDER, &mut rng);
+        let Ok(sealing::hello::Answer::Accepted { root, .. }) = pending.open_answer(&accept) else {
+            panic!("it was accepted")
+        };
+        let session = |role, root, mine, theirs| Session::new(role, 1, root, (mine, theirs), Standing::Told);
+        (
+            session(Role::Initiator, root, INITIATOR, RESPONDER),
+            session(Role::Responder, there, RESPONDER, INITIATOR),
+        )
+    }
+
+    fn opens(session: &mut Session, bytes: &[u8]) -> Option<u64> {
+        match datagram::parse(bytes).expect("it was made here") {
+            Datagram::Packet(sealed) => {
+                let (number, _) = session.open(&sealed)?;
+                session.received.insert(number);
+                Some(number)
+            }
+            Datagram::Hail { run, sealed } => {
+                let number = session.open_hail(&run, &sealed)?.number;
+                session.hail_received(number);
+                Some(number)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Over the end of the low half numbers go on; at the end of all numbers nothing is sealed any more, and no number
+    /// comes twice.
+    #[test]
+    fn numbers_end_and_never_begin_anew() {
+        let (mut ann, mut ben) = ends();
+        for start in [u64::from(u32::MAX) - 1, (1 << 40) - 2, PACKET_NUMBER_MAX - 3] {
+            ann.next_number = start;
+            ben.received.insert(start - 1);
+            for number in start..start + 4 {
+                let (sealed, bytes) = ann.seal(b"frames").expect("numbers are left");
+                assert_eq!((sealed, opens(&mut ben, &bytes)), (number, Some(number)));
+                assert_eq!(opens(&mut ben, &bytes), None, "it came twice");
+            }
+        }
+        for _ in 0..3 {
+            assert_eq!(ann.seal(b"frames"), None);
+        }
+        ann.next_hail = HAIL_NUMBER_MAX;
+        let (_, bytes) = ann.seal_hail(b"frames").expect("one is left");
+        assert_eq!(opens(&mut ben, &bytes), Some(HAIL_NUMBER_MAX));
+        assert_eq!((ann.seal_hail(b"frames"), opens(&mut ben, &bytes)), (None, None));
+    }
+
+    #[test]
+    fn who_acknowledges_what_was_never_sent_is_found() {
+        let (mut ann, _) = ends();
+        for number in 0..40 {
+            if number % 4 == 3 {
+                ann.skip_number();
+            } else {
+                assert_eq!(ann.seal(b"frames").map(|(sealed, _)| sealed), Some(number));
+            }
+        }
+        for (ranges, expected) in [
+            (vec![(0, 2)], None),
+            (vec![(36, 38), (32, 34), (0, 0)], None),
+            (vec![(36, 40)], Some(40)),
+            (vec![(36, 38), (30, 34)], Some(31)),
+            (vec![(39, 39)], Some(39)),
+        ] {
+            assert_eq!(ann.unsent(&ranges), expected, "{ranges:?}");
+        }
+        for _ in 0..2 * SKIPPED_NUMBERS_KEPT {
+            ann.skip_number();
+        }
+        assert_eq!(ann.skipped.len(), SKIPPED_NUMBERS_KEPT);
     }
 }

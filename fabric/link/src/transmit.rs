@@ -2,13 +2,15 @@
 
 use std::net::SocketAddr;
 
+use rand_core::Rng;
+
 use crate::datagram::{HAIL_OVERHEAD_BYTES, PACKET_OVERHEAD_BYTES, cause_of};
 use crate::effect::{DownReason, Effect};
 use crate::frame::Frame;
 use crate::hello::Retry;
 use crate::limits::{
-    AMPLIFICATION_MAX, CAUSES_MAX, DATAGRAM_BYTES_MAX, GREETING_INTERVAL_LONG, PROBES_BEFORE_CHANGE,
-    PROBES_BEFORE_HELLO,
+    AMPLIFICATION_MAX, CAUSES_MAX, DATAGRAM_BYTES_MAX, GREETING_INTERVAL_LONG, PACKETS_PER_SKIPPED_NUMBER,
+    PROBES_BEFORE_CHANGE, PROBES_BEFORE_HELLO,
 };
 use crate::link::{Acknowledging, Call, HailInFlight, Link};
 use crate::recovery::{Content, Timeout};
@@ -53,10 +55,11 @@ impl Link {
         let Some(to) = self.path.address() else { return false };
         let forced = self.probes_due > 0;
         let full = self.conversation.recovery.datagram_bytes();
-        let most = if forced { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
+        let most =
+            if forced && self.path.is_trusted() { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
         let end = full.min(most).saturating_sub(PACKET_OVERHEAD_BYTES);
         if end < FRAMES_BYTES_MIN {
-            return self.ask_for_proof(to, call);
+            return self.ask_for_proof(to, forced, call);
         }
         let (mut frames, mut contents) = (Vec::with_capacity(full), Vec::new());
         // Whatever is on its way: until it is answered hardly anything may go (§7.11).
@@ -101,12 +104,13 @@ impl Link {
         self.send_frames(to, &frames, vec![Content::SizeProbe], call);
     }
 
-    /// No more may go to this address before it proved itself: the question alone does, one at a time, so that the
-    /// link does not fall silent.
-    fn ask_for_proof(&mut self, to: SocketAddr, call: &mut Call<'_>) -> bool {
-        if self.conversation.recovery.is_in_flight() {
+    /// No more may go to this address before it proved itself: the question alone does, one at a time or as a probe, so
+    /// that the link does not fall silent.
+    fn ask_for_proof(&mut self, to: SocketAddr, forced: bool, call: &mut Call<'_>) -> bool {
+        if self.conversation.recovery.is_in_flight() && !forced {
             return false;
         }
+        self.probes_due = 0;
         let (mut frames, mut contents) = (Vec::new(), Vec::new());
         self.write_challenge(call.now, &mut frames, CHALLENGE_FRAME_BYTES, &mut contents);
         !contents.is_empty() && self.send_frames(to, &frames, contents, call)
@@ -121,8 +125,16 @@ impl Link {
         call: &mut Call<'_>,
     ) -> bool {
         let which = self.speaking();
+        let skips = call.rng.next_u32().is_multiple_of(PACKETS_PER_SKIPPED_NUMBER);
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return false };
-        let (number, bytes) = session.seal(frames);
+        if skips {
+            session.skip_number();
+        }
+        let Some((number, bytes)) = session.seal(frames) else {
+            // Another root has numbers from 0 on.
+            self.hello_wanted = true;
+            return false;
+        };
         if !contents.is_empty() {
             self.conversation.recovery.on_sent(call.now, number, bytes.len(), contents);
         }
@@ -188,7 +200,8 @@ impl Link {
     fn hail(&mut self, call: &mut Call<'_>) {
         let Some(to) = self.path.address() else { return };
         let again = self.hail_in_flight.is_some();
-        self.hail_to(to, DATAGRAM_BYTES_MAX, call);
+        let room = if self.path.is_trusted() { DATAGRAM_BYTES_MAX } else { self.path.allowed_bytes() };
+        self.hail_to(to, room.clamp(HAIL_OVERHEAD_BYTES + 1, DATAGRAM_BYTES_MAX), call);
         if let Some(hail) = self.hail_in_flight.as_mut().filter(|_| again) {
             match hail.is_idle {
                 true => hail.retry.sent_idly(call.now, GREETING_INTERVAL_LONG),
@@ -227,7 +240,11 @@ impl Link {
         }
         let which = self.speaking();
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
-        let (number, bytes) = session.seal_hail(&frames);
+        let Some((number, bytes)) = session.seal_hail(&frames) else {
+            self.conversation.lost(&contents);
+            self.hello_wanted = true;
+            return;
+        };
         self.told_to = Some(to);
         let is_idle = contents.is_empty() && !self.has_work();
         let waits = !is_idle || !self.was_met;
@@ -277,7 +294,9 @@ impl Link {
                 self.conversation.recovery.path_changed();
             }
             // What this node knows of the peer's run may be a replay: a hail needs none of it.
-            self.hail_as_probe(call);
+            if self.path.is_trusted() {
+                self.hail_as_probe(call);
+            }
         }
         self.hello_wanted |= unanswered > PROBES_BEFORE_HELLO;
     }
@@ -288,8 +307,9 @@ impl Link {
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
         let mut frames = Vec::new();
         Frame::Ping.encode(&mut frames);
-        let (_, bytes) = session.seal_hail(&frames);
-        self.emit(to, bytes, call);
+        if let Some((_, bytes)) = session.seal_hail(&frames) {
+            self.emit(to, bytes, call);
+        }
     }
 
     /// What lost packets carried is due again.

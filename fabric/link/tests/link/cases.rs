@@ -152,8 +152,8 @@ fn the_memo_is_saved_before_the_accept_leaves() {
 }
 
 /// The sender is set back, goes on with other records under the same numbers, and must not be told that they arrived.
-fn set_back(ignores_tags: bool) -> World {
-    let mut world = two(7);
+fn set_back(seed: u64, ignores_tags: bool) -> World {
+    let mut world = two(seed);
     world.nodes[1].ignores_tags = ignores_tags;
     world.write(0, 1, 100);
     run(&mut world, 10 * SECOND);
@@ -173,11 +173,11 @@ fn set_back(ignores_tags: bool) -> World {
 
 #[test]
 fn a_sender_set_back_is_told_and_a_ledger_without_tags_is_found_out() {
-    let world = set_back(false);
+    let world = set_back(7, false);
     assert!(world.reached.contains_key("the sender was told that it forked"));
     assert_eq!(world.falsely_delivered(), 0);
-    let planted = set_back(true);
-    assert!(planted.falsely_delivered() > 0, "the planted bug was not found");
+    let found = (7..27).any(|seed| set_back(seed, true).falsely_delivered() > 0);
+    assert!(found, "the planted bug was not found");
 }
 
 #[test]

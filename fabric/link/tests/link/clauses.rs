@@ -53,6 +53,27 @@ fn citations_and_clauses_fit() {
     assert!(unused.is_empty(), "nothing cites these clauses of docs/link.md: {unused:?}");
 }
 
+/// Each test that the table of threats names is there.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the test reads the code; the link reads nothing")]
+fn tests_of_threats_exist() {
+    let (_, table) = SPECIFICATION.split_once("## 11 Threats").unwrap();
+    let (table, _) = table.split_once("## 12").unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let code: String = ["src", "tests", "../src", "../../sealing/src"]
+        .iter()
+        .flat_map(|place| files(&folder.join(place)))
+        .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    let quoted = table.split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap());
+    let names: Vec<&str> = quoted.filter(|name| name.len() > 12 && name.contains('_')).collect();
+    assert!(names.len() > 20, "the table is not read rightly: {names:?}");
+    let begins = |name: &str| code.contains(&format!("fn {}", name.trim_end_matches('*')));
+    let missing: Vec<_> = names.into_iter().filter(|name| !begins(name)).collect();
+    assert!(missing.is_empty(), "the table of threats names tests that are not there: {missing:?}");
+}
+
 #[test]
 fn numbers_are_read() {
     for (text, expected) in [

@@ -146,7 +146,7 @@ impl Node {
         endpoint.set_datagram_bytes_max(self.datagram_bytes_max);
         endpoint.set_epochs(self.epochs);
         for peer in &self.peers {
-            let memo = self.memos.get(&peer.node).copied();
+            let memo = self.memos.get(&peer.node).copied().map(link::MemoPlace);
             endpoint.add_peer(now, Peer { memo, ..peer.clone() });
         }
         self.endpoint = Some(endpoint);

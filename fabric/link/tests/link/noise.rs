@@ -6,9 +6,16 @@ use link::{Effect, Endpoint, Time};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
+use crate::seeds::number;
 use crate::world::{SECOND, World};
 
-const DATAGRAMS: u32 = 100_000;
+/// In a usual run; the long form has a million.
+const DATAGRAMS: u64 = 100_000;
+
+/// All that an endpoint keeps for its peers.
+fn state(endpoint: &Endpoint, _: &World) -> String {
+    format!("{endpoint:?}")
+}
 
 /// What can be seen of an endpoint from outside.
 fn observable(endpoint: &Endpoint, world: &World) -> String {
@@ -52,13 +59,14 @@ fn forged(rng: &mut ChaCha20Rng, captured: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-fn flood(world: &mut World, captured: &[Vec<u8>], count: u32) {
+fn flood(world: &mut World, captured: &[Vec<u8>], divisor: u64, look: fn(&Endpoint, &World) -> String) {
+    let count = number("LINK_FORGERIES").unwrap_or(DATAGRAMS) / divisor;
     let mut rng = ChaCha20Rng::seed_from_u64(99);
     let from = SocketAddr::from(([203, 0, 113, 9], 99));
-    let before = observable(world.nodes[1].endpoint.as_ref().unwrap(), world);
+    let before = look(world.nodes[1].endpoint.as_ref().unwrap(), world);
     for at in 0..count {
         let bytes = forged(&mut rng, captured);
-        let now = Time(world.now.0 + u64::from(at));
+        let now = Time(world.now.0 + at);
         let endpoint = world.nodes[1].endpoint.as_mut().unwrap();
         endpoint.handle_datagram(now, from, &bytes);
         while let Some(effect) = endpoint.poll_effect() {
@@ -71,7 +79,7 @@ fn flood(world: &mut World, captured: &[Vec<u8>], count: u32) {
             }
         }
     }
-    let after = observable(world.nodes[1].endpoint.as_ref().unwrap(), world);
+    let after = look(world.nodes[1].endpoint.as_ref().unwrap(), world);
     assert_eq!(before, after);
 }
 
@@ -79,7 +87,7 @@ fn flood(world: &mut World, captured: &[Vec<u8>], count: u32) {
 #[test]
 fn forged_datagrams_change_nothing_on_a_link_that_is_up() {
     let (mut world, captured) = captured(1);
-    flood(&mut world, &captured, DATAGRAMS);
+    flood(&mut world, &captured, 1, state);
 }
 
 #[test]
@@ -87,7 +95,8 @@ fn forged_datagrams_change_nothing_after_a_restart() {
     let (mut world, captured) = captured(2);
     world.kill(1);
     world.start(1);
-    flood(&mut world, &captured, DATAGRAMS / 4);
+    // What does not open is answered by a hail, so its number and where it went are other ones (§4.4).
+    flood(&mut world, &captured, 4, observable);
 }
 
 #[test]
@@ -96,7 +105,7 @@ fn forged_datagrams_change_nothing_before_anybody_spoke() {
     world.kill(1);
     world.nodes[1].memos.clear();
     world.start(1);
-    flood(&mut world, &captured, DATAGRAMS / 4);
+    flood(&mut world, &captured, 4, state);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use sealing::memo::{Memo, Role};
 use sealing::{NodeId, Tag};
 
 use crate::node::{Event, Fate, Node, answer, reason};
+use crate::witness::Witness;
 
 pub const SECOND: u64 = 1_000_000;
 
@@ -73,6 +74,8 @@ pub struct Weather {
     pub loss: u32,
     pub duplication: u32,
     pub corruption: u32,
+    /// What comes back to its sender beside.
+    pub reflection: u32,
     pub jitter_microseconds: u32,
     /// Larger datagrams vanish, if there is a bound.
     pub datagram_bytes_max: Option<usize>,
@@ -96,6 +99,12 @@ pub struct World {
     pub forwarder: Option<Forwarder>,
     /// Datagrams of a node that somebody on the path takes away: by who sent it and its bytes.
     pub taken: fn(usize, &[u8]) -> bool,
+    /// Bytes of datagrams that went to an address.
+    pub sent_to: BTreeMap<SocketAddr, u64>,
+    /// All effects as they show themselves, for somebody who reads logs.
+    pub shown: Option<String>,
+    /// Looks at the keys and nonces of all datagrams.
+    witness: Witness,
     steps: u64,
     queue: BTreeMap<(Time, u64), Happening>,
     sequence: u64,
@@ -144,6 +153,9 @@ impl World {
             capture: None,
             forwarder: None,
             taken: |_, _| false,
+            sent_to: BTreeMap::new(),
+            shown: None,
+            witness: Witness::default(),
             steps: 0,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -240,6 +252,8 @@ impl World {
         }
         let now = self.clock(node);
         self.nodes[node].start(now, entropy);
+        let run = self.nodes[node].run;
+        self.witness.learn_run(self.nodes[node].id(), run);
         self.note(|| format!("{node} starts"));
         self.settle_effects(node);
     }
@@ -331,6 +345,9 @@ impl World {
             else {
                 break;
             };
+            if let Some(shown) = &mut self.shown {
+                shown.push_str(&format!("{effect:?}\n"));
+            }
             self.carry_out(node, effect);
         }
         if self.nodes[node].begin_commit() {
@@ -345,9 +362,10 @@ impl World {
         let at = &mut self.nodes[node];
         match effect {
             Effect::SaveMemo { peer, place } => {
-                let before = at.memos.insert(peer, place).unwrap_or([0; 256]);
+                let before = at.memos.insert(peer, place.0).unwrap_or([0; 256]);
                 at.memos_before.insert(peer, before);
-                self.on_memo(node, &before, &place);
+                self.witness.learn_place(at.id(), &place.0);
+                self.on_memo(node, &before, &place.0);
             }
             Effect::Datagram { to, bytes } => self.transmit(node, to, bytes),
             Effect::Record { peer, declaration, number, tag, payload } => {
@@ -409,6 +427,10 @@ impl World {
             capture.push(bytes.clone());
         }
         assert!(bytes.len() <= self.nodes[node].datagram_bytes_max);
+        *self.sent_to.entry(to).or_default() += bytes.len() as u64;
+        if let Err(wrong) = self.witness.see(&bytes) {
+            self.fail(format!("{node}: {wrong}"));
+        }
         let from = self.source(node);
         let target = self.routes.get(&to).copied();
         let kind = bytes[0];
@@ -433,6 +455,10 @@ impl World {
         if lost {
             self.reach("loss");
             return;
+        }
+        if self.weather.reflection > 0 && self.chance(self.weather.reflection) {
+            self.reach("reflection");
+            self.schedule(10_000, Happening::Arrives { from: to, to: from, bytes: bytes.clone() });
         }
         let copies = if self.chance(self.weather.duplication) { 2 } else { 1 };
         for _ in 1..copies {
@@ -749,6 +775,7 @@ impl World {
             loss: self.below(300),
             duplication: self.below(100),
             corruption: self.below(50),
+            reflection: self.below(50),
             jitter_microseconds: self.below(200_000),
             datagram_bytes_max: [None, Some(1_200), Some(1_400)][self.below(3) as usize],
         }

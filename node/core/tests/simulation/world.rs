@@ -349,7 +349,7 @@ impl World {
                 Out::Publish { snapshot, .. } => running.published = Some(snapshot),
                 Out::Link(mut command) => {
                     if let Command::AddPeer(peer) = &mut command {
-                        peer.memo = this.memos.get(&peer.node).copied();
+                        peer.memo = this.memos.get(&peer.node).copied().map(link::MemoPlace);
                     }
                     running.endpoint.command(now, command).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
                 }
@@ -369,7 +369,7 @@ impl World {
     fn carry_out_link(&mut self, node: usize, effect: LinkEffect) {
         match effect {
             LinkEffect::SaveMemo { peer, place } => {
-                self.nodes[node].memos.insert(peer, place);
+                self.nodes[node].memos.insert(peer, place.0);
             }
             LinkEffect::Datagram { to, bytes } => self.send(node, to, bytes),
             LinkEffect::Forked { peer, stream } if !self.sets_back => {
