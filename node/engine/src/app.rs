@@ -18,7 +18,7 @@ use crate::event::{Applied, Context, EndpointSend, Event, EventError, RestoreErr
 use crate::json::{self, Unread};
 use crate::machine::{Machine, Room, Sent};
 use crate::state::{COUNTERS, List, State, TIMERS};
-use changed::{deltas, event_too_large};
+use changed::{deltas, event_too_large, unwritable};
 use sealing::NodeId;
 use std::sync::Arc;
 use weft::module::{Destination, Door, Field, ListKind, Module, Type};
@@ -53,7 +53,7 @@ impl App {
         App { module, state, room: Room::default(), ticks }
     }
 
-    /// Gives a setting its value, a JSON text.
+    /// Gives a setting its value, a JSON text; a duration may stand as the language writes it, `5 min`.
     ///
     /// # Errors
     /// There is no such setting, or the value is not of its type; the text says what is expected.
@@ -64,7 +64,7 @@ impl App {
             return Err(SettingError::NoSuch { app: module.name.clone(), name: name.into(), there });
         };
         let kind = &module.settings[at].kind;
-        let value = json::read_value(value.as_bytes(), kind, &module, &mut Budget::new());
+        let value = json::read_setting(value, kind, &module);
         let value = value.map_err(|unread| SettingError::Value {
             app: module.name.clone(),
             name: name.into(),
@@ -418,10 +418,10 @@ fn applied(machine: &mut Machine<'_>, work: Work<'_>, context: &Context) -> Resu
 
 /// An answer as it goes back to the node that sent.
 fn carried(value: &Value, kind: &Type, module: &Module) -> Result<Vec<u8>, EventError> {
-    arguments::encode_answer(value, kind, module, ANSWER_BYTES_MAX).map_err(|_| EventError::Refused {
-        reason: format!(
-            "the answer has more than {ANSWER_BYTES_MAX} bytes, the most that goes back to a node"
-        ),
+    arguments::encode_answer(value, kind, module, ANSWER_BYTES_MAX).map_err(|wrong| {
+        let reason =
+            format!("the answer has more than {ANSWER_BYTES_MAX} bytes, the most that goes back to a node");
+        unwritable(wrong, EventError::Refused { reason })
     })
 }
 
@@ -438,8 +438,8 @@ fn endpoint_send(
 }
 
 fn encoded_send(values: &[Value], fields: &[Field], module: &Module) -> Result<Vec<u8>, EventError> {
-    arguments::encode(values, fields, module, SEND_BYTES_MAX)
-        .map_err(|_| EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 })
+    let too_large = || EventError::Budget { unit: "bytes of a send", limit: SEND_BYTES_MAX as u64 };
+    arguments::encode(values, fields, module, SEND_BYTES_MAX).map_err(|wrong| unwritable(wrong, too_large()))
 }
 
 /// Where a send goes.
@@ -465,6 +465,6 @@ fn send(sent: &Sent, module: &Module) -> Result<Sending, EventError> {
         false => ("bytes of a send", SEND_BYTES_MAX),
     };
     let arguments = arguments::encode(&sent.arguments, &output.fields, module, limit)
-        .map_err(|_| EventError::Budget { unit, limit: limit as u64 })?;
+        .map_err(|wrong| unwritable(wrong, EventError::Budget { unit, limit: limit as u64 }))?;
     Ok(Sending::Node(Send { output: output.name.clone(), arguments, to: NodeId(**to), app, transient }))
 }

@@ -67,6 +67,9 @@ fn put_fields(
     limit: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    if fields.len() != values.len() {
+        return Err(Unwritable::OfAnotherType);
+    }
     put_number(fields.len() as u64, out);
     for (field, value) in fields.iter().zip(values) {
         put_text(&field.name, out);
@@ -83,18 +86,19 @@ fn put_value(
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     if out.len() > limit {
-        return Err(Unwritable);
+        return Err(Unwritable::TooLarge);
     }
     match (kind, value) {
         (Type::Optional(_), Value::None) => out.push(NONE),
         (Type::Optional(inner), value) => put_value(value, inner, module, limit, out)?,
         (Type::Enum(number), Value::Word(word)) => {
             let cases = &module.enums[*number as usize].cases;
-            let case = usize::try_from(*word).ok().and_then(|word| cases.get(word)).ok_or(Unwritable)?;
+            let case = usize::try_from(*word).ok().and_then(|word| cases.get(word));
+            let case = case.ok_or(Unwritable::OfAnotherType)?;
             out.push(CASE);
             put_text(case, out);
         }
-        (kind, Value::Word(word)) => {
+        (Type::Bool | Type::Time | Type::Duration | Type::Int, Value::Word(word)) => {
             out.push(match kind {
                 Type::Bool => BOOL,
                 Type::Time => TIME,
@@ -103,20 +107,20 @@ fn put_value(
             });
             put_word(*word, out);
         }
-        (_, Value::Real(real)) => {
+        (Type::Real, Value::Real(real)) => {
             out.push(REAL);
             out.extend_from_slice(&real.get().to_bits().to_be_bytes());
         }
-        (kind, Value::Text(text)) => {
+        (Type::Text | Type::Endpoint, Value::Text(text)) => {
             out.push(if *kind == Type::Endpoint { ENDPOINT } else { TEXT });
             put_text(text, out);
         }
-        (_, Value::Bytes(bytes)) => {
+        (Type::Bytes, Value::Bytes(bytes)) => {
             out.push(BYTES);
             put_number(bytes.len() as u64, out);
             out.extend_from_slice(bytes);
         }
-        (_, Value::Node(node)) => {
+        (Type::Node, Value::Node(node)) => {
             out.push(NODE);
             out.extend_from_slice(&**node);
         }
@@ -131,9 +135,9 @@ fn put_value(
                 put_value(value, element, module, limit, out)?;
             }
         }
-        _ => return Err(Unwritable),
+        _ => return Err(Unwritable::OfAnotherType),
     }
-    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
+    if out.len() > limit { Err(Unwritable::TooLarge) } else { Ok(()) }
 }
 
 /// Reads arguments into a handler's fields; what is made is charged, what is wrong is said with the field's name.

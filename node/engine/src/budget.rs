@@ -51,6 +51,12 @@ impl Fault {
     pub(crate) fn unproven(what: &str) -> Fault {
         Fault::Refused(format!("the compiled code is broken ({what} expected): please report this app"))
     }
+
+    /// What would be kept or sent is not of its declared type: as [`Fault::unproven`].
+    #[cold]
+    pub(crate) fn of_another_type() -> Fault {
+        Fault::unproven("a value of the declared type")
+    }
 }
 
 /// What is left.

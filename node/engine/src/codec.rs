@@ -13,9 +13,31 @@ use weft::value::Real;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
-/// More bytes than allowed, or a value that is not of its type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unwritable;
+/// Why a value has no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unwritable {
+    /// More than allowed.
+    TooLarge,
+    /// It is not of its type: an error of the compiler.
+    OfAnotherType,
+}
+
+/// Whether a value is of a type, its parts not looked at.
+#[inline]
+pub(crate) fn is_of(value: &Value, kind: &Type) -> bool {
+    match (kind, value) {
+        (Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_), Value::Word(_))
+        | (Type::Text | Type::Endpoint, Value::Text(_))
+        | (Type::Optional(_), Value::None)
+        | (Type::Node, Value::Node(_))
+        | (Type::Real, Value::Real(_))
+        | (Type::Bytes, Value::Bytes(_))
+        | (Type::Record(_), Value::Record(_))
+        | (Type::List(_), Value::List(_)) => true,
+        (Type::Optional(inner), value) => is_of(value, inner),
+        _ => false,
+    }
+}
 
 #[inline]
 pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
@@ -104,7 +126,7 @@ pub(crate) fn put_value(
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     if out.len() > limit {
-        return Err(Unwritable);
+        return Err(Unwritable::TooLarge);
     }
     match (kind, value) {
         (Type::Optional(_), Value::None) => out.push(0),
@@ -126,7 +148,11 @@ pub(crate) fn put_value(
         }
         (Type::Node, Value::Node(node)) => out.extend_from_slice(&**node),
         (Type::Record(number), Value::Record(fields)) => {
-            for (field, value) in module.records[*number as usize].fields.iter().zip(fields.iter()) {
+            let declared = &module.records[*number as usize].fields;
+            if declared.len() != fields.len() {
+                return Err(Unwritable::OfAnotherType);
+            }
+            for (field, value) in declared.iter().zip(fields.iter()) {
                 put_value(value, &field.kind, module, limit, out)?;
             }
         }
@@ -136,9 +162,9 @@ pub(crate) fn put_value(
                 put_value(value, element, module, limit, out)?;
             }
         }
-        _ => return Err(Unwritable),
+        _ => return Err(Unwritable::OfAnotherType),
     }
-    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
+    if out.len() > limit { Err(Unwritable::TooLarge) } else { Ok(()) }
 }
 
 /// Reads from the front of bytes.

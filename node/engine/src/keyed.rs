@@ -122,6 +122,14 @@ impl Layout {
         }
     }
 
+    /// Whether each field of a row is of its type, its parts not looked at: what a column of words does not hold would be
+    /// another value in it.
+    #[inline]
+    pub(crate) fn holds(&self, row: &[Value]) -> bool {
+        self.kinds.len() == row.len()
+            && self.kinds.iter().zip(row).all(|(kind, value)| codec::is_of(value, kind))
+    }
+
     /// The key that the log has as these bytes; none that no row can have.
     pub(crate) fn read_key(&self, bytes: &[u8]) -> Option<Key> {
         if !self.by_word {

@@ -35,4 +35,6 @@ pub use deltas::{BorrowedDelta, Delta, Deltas, Iter};
 pub use event::{
     Applied, Context, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
 };
+pub use json::default_of;
 pub use state::{COUNTERS, TIMERS};
+pub use text::{duration as written_duration, read_duration};

@@ -44,8 +44,20 @@ fn time(milliseconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 
+/// The units of durations, in milliseconds.
+const UNITS: [(&str, i64); 5] =
+    [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", MILLISECONDS_A_DAY)];
+
+/// The milliseconds of a duration as the language writes it, `5 min` or `5min`; none of anything else.
+pub fn read_duration(text: &str) -> Option<i64> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_' || c == ' ');
+    let number = text[..text.len() - unit.len()].trim().replace('_', "");
+    let (_, length) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<i64>().ok()?.checked_mul(*length)
+}
+
 /// The largest unit in which it is whole, as the language writes it.
-pub(crate) fn duration(milliseconds: i64) -> String {
+pub fn duration(milliseconds: i64) -> String {
     for (unit, length) in [("d", MILLISECONDS_A_DAY), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)] {
         if milliseconds % length == 0 && milliseconds != 0 {
             return format!("{} {unit}", milliseconds / length);

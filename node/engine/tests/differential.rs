@@ -164,6 +164,7 @@ const EVERYTHING: &[&str] = &[
     "trim",
     "upper",
     "var",
+    "var of a row",
     "var without a value",
     "where",
     "whole list",

@@ -104,12 +104,23 @@ impl Value {
             (Value::Key(left), Value::Key(right)) => left.cmp(right),
             (Value::Record(left), Value::Record(right)) => return compare_all(left, right, steps),
             (Value::List(left), Value::List(right)) => return compare_all(left, right, steps),
+            // Of one type only where one of them is none; what the compiler took for one type and is not is never equal.
             (left, right) => left.rank().cmp(&right.rank()),
         })
     }
 
     fn rank(&self) -> u8 {
-        u8::from(!matches!(self, Value::None))
+        match self {
+            Value::None => 0,
+            Value::Word(_) => 1,
+            Value::Real(_) => 2,
+            Value::Text(_) => 3,
+            Value::Bytes(_) => 4,
+            Value::Node(_) => 5,
+            Value::Record(_) => 6,
+            Value::List(_) => 7,
+            Value::Key(_) => 8,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an event changed, row by row as the log gets it.
 
-use crate::budget::EVENT_BYTES_MAX;
+use super::refusal;
+use crate::budget::{EVENT_BYTES_MAX, Fault};
 use crate::codec::{self, Unwritable};
 use crate::deltas::Deltas;
 use crate::event::EventError;
@@ -39,7 +40,7 @@ pub(super) fn deltas(
             (Before::Due(before), _) => Ok(push_due(&mut deltas, key, *before, lists)),
             _ => continue,
         };
-        let bytes = bytes.map_err(|Unwritable| event_too_large())?;
+        let bytes = bytes.map_err(|wrong| unwritable(wrong, event_too_large()))?;
         *left = left.checked_sub(bytes).ok_or_else(event_too_large)?;
     }
     for (list, before) in counters.iter().filter(|(list, _)| !is_transient(*list)) {
@@ -124,7 +125,7 @@ pub(super) fn put_row(
     words.end();
     match keyed.layout().kinds.get(count..) {
         None | Some([]) if out.len() <= limit => Ok(()),
-        None | Some([]) => Err(Unwritable),
+        None | Some([]) => Err(Unwritable::TooLarge),
         Some(kinds) => put_fields(keyed, (slot, count), (kinds, module), limit, out),
     }
 }
@@ -143,7 +144,7 @@ fn put_fields(
             None => codec::put_value(&keyed.value(slot, field as u16), kind, module, limit, out)?,
         }
     }
-    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
+    if out.len() > limit { Err(Unwritable::TooLarge) } else { Ok(()) }
 }
 
 /// Appends a variable's value of at most `limit` bytes.
@@ -154,10 +155,12 @@ pub(super) fn put_variable(
     limit: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
-    let ListKind::Variable { kind, .. } = &module.lists[list as usize].kind else { return Err(Unwritable) };
+    let ListKind::Variable { kind, .. } = &module.lists[list as usize].kind else {
+        return Err(Unwritable::OfAnotherType);
+    };
     let limit = out.len().saturating_add(limit);
     codec::put_value(value, kind, module, limit, out)?;
-    if out.len() > limit { Err(Unwritable) } else { Ok(()) }
+    if out.len() > limit { Err(Unwritable::TooLarge) } else { Ok(()) }
 }
 
 /// Whether a row that was changed is the same again.
@@ -186,6 +189,14 @@ fn has(keyed: &Keyed, slot: Slot, field: u16, before: &Value) -> bool {
 /// larger than its memory.
 fn is_same(left: &Value, right: &Value) -> bool {
     left.compare(right, &mut (EVENT_BYTES_MAX as u64)) == Some(Ordering::Equal)
+}
+
+/// What is said of an event with a value that has no bytes, where `too_large` is said of one that has too many.
+pub(super) fn unwritable(wrong: Unwritable, too_large: EventError) -> EventError {
+    match wrong {
+        Unwritable::TooLarge => too_large,
+        Unwritable::OfAnotherType => refusal(Fault::of_another_type()),
+    }
 }
 
 pub(super) fn event_too_large() -> EventError {

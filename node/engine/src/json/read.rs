@@ -6,6 +6,7 @@
 use super::expected::{expected, listed, object_of};
 use super::straight;
 use crate::budget::{Budget, Fault, VALUE_BYTES};
+use crate::text::read_duration;
 use data_encoding::BASE64;
 use sealing::{NodeId, NodeIdError};
 use std::borrow::Cow;
@@ -423,6 +424,22 @@ pub(crate) fn filled(values: Vec<Option<Value>>, fields: &[Field], module: &Modu
         })
     };
     values.into_iter().zip(fields).map(value).collect()
+}
+
+/// The value of a setting: JSON, or a duration as the language writes it.
+pub(crate) fn read_setting(text: &str, kind: &Type, module: &Module) -> Read<Value> {
+    let is_duration = match kind {
+        Type::Optional(inner) => **inner == Type::Duration,
+        kind => *kind == Type::Duration,
+    };
+    if is_duration && let Some(milliseconds) = read_duration(text.trim().trim_matches('"')) {
+        return Ok(Value::Word(milliseconds));
+    }
+    let value = read_value(text.as_bytes(), kind, module, &mut Budget::new());
+    value.map_err(|unread| match is_duration {
+        true => unread.said(|_| no_value(text, "duration (milliseconds, or as in 5 min)")),
+        false => unread,
+    })
 }
 
 fn no_value(text: &str, wanted: &str) -> Misshapen {

@@ -4,12 +4,13 @@ use super::keys::long_key;
 use super::{Machine, values};
 use crate::arguments;
 use crate::budget::{Fault, KEY_BYTES_MAX, TIMER_BYTES_MAX, VALUE_BYTES};
+use crate::codec::{Unwritable, is_of};
 use crate::keyed::{Key, Range, Row};
 use crate::state::{TIMERS_MAX, TimerKey, timer_key};
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Arithmetic, Operation, Register};
-use weft::module::{SCRATCH, Type};
+use weft::module::{ListKind, SCRATCH, Type};
 
 impl Machine<'_> {
     pub(super) fn on_rows(&mut self, operation: Operation) -> Result<(), Fault> {
@@ -84,6 +85,10 @@ impl Machine<'_> {
             }
             Operation::StoreVariable { list, value } => {
                 let value = self.get(value).clone();
+                match self.module.lists.get(list as usize).map(|list| &list.kind) {
+                    Some(ListKind::Variable { kind, .. }) if is_of(&value, kind) => {}
+                    _ => return Err(Fault::of_another_type()),
+                }
                 self.state.changed().store(list, value)?;
             }
             Operation::Setting { out, setting } => {
@@ -131,9 +136,11 @@ impl Machine<'_> {
         let timer = &self.module.timers[timer as usize];
         let values = self.several(first, count);
         let arguments = arguments::encode(values, &timer.fields, self.module, TIMER_BYTES_MAX);
-        let arguments = arguments.map_err(|_| Fault::Budget {
-            unit: "bytes of a timer's arguments",
-            limit: TIMER_BYTES_MAX as u64,
+        let arguments = arguments.map_err(|wrong| match wrong {
+            Unwritable::TooLarge => {
+                Fault::Budget { unit: "bytes of a timer's arguments", limit: TIMER_BYTES_MAX as u64 }
+            }
+            Unwritable::OfAnotherType => Fault::of_another_type(),
         })?;
         self.budget.bytes(arguments.len())?;
         Ok(timer_key(&timer.name, &arguments))
@@ -164,6 +171,9 @@ impl Machine<'_> {
     fn put(&mut self, list: u32, key: Key, row: &Row) -> Result<(), Fault> {
         self.charge_put(list, &key)?;
         let keyed = self.keyed(list)?;
+        if !keyed.layout().holds(row) {
+            return Err(Fault::of_another_type());
+        }
         let (pages, is_indexed) = (keyed.page_bytes(), !keyed.layout().indexes.is_empty());
         if is_indexed {
             let before = keyed.find(&key).map(|slot| keyed.row(slot));
@@ -293,6 +303,9 @@ impl Machine<'_> {
         self.charge_new(list, &key)?;
         self.charge_put(list, &key)?;
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
+        if !keyed.layout().holds(&self.registers[fields.clone()]) {
+            return Err(Fault::of_another_type());
+        }
         if !keyed.layout().indexes.is_empty() {
             let row = self.registers[fields.clone()].to_vec();
             self.charge_entries(list, &key, None, Some(&row))?;
@@ -317,7 +330,7 @@ impl Machine<'_> {
         };
         let Some(Value::Word(word)) = row.get(*field as usize) else { return Ok(None) };
         let key = Key::Word(*word);
-        if keyed.has(&key) {
+        if keyed.has(&key) || !layout.holds(row) {
             return Ok(None);
         }
         let made = size_of_val(row);
@@ -381,6 +394,9 @@ impl Machine<'_> {
             && self.keyed(list)?.value(slot, field) == Value::Word(word)
         {
             return Ok(());
+        }
+        if !self.keyed(list)?.layout().kinds.get(field as usize).is_some_and(|kind| is_of(&value, kind)) {
+            return Err(Fault::of_another_type());
         }
         self.charge_moved_entries(list, (&key, slot), field, &value)?;
         self.state.changed().set(list, (key, slot), field, value)

@@ -1,6 +1,6 @@
 //! Statements, and the queries of loops.
 
-use super::program::{Field, Generator, Keyed, Local, Output, list, local};
+use super::program::{Field, Generator, Keyed, Local, Output, list, local, optional};
 use crate::reference::Kind;
 
 impl Generator<'_> {
@@ -76,14 +76,16 @@ impl Generator<'_> {
         self.own.iter().any(|own| own.name == keyed.name)
     }
 
-    /// `let row = list[key] else …`, `let row = list add …`, `let row = other`
+    /// `let row = list[key] else …`, `let row = list add …`, `let row = other`, and the same with `var`, which copies the row.
     fn let_row(&mut self, indent: usize, out: &mut String) {
         let keyed = self.a_keyed();
         let (name, record) = (self.fresh("r"), self.record_of(&keyed));
         let own = self.is_own(&keyed);
         let row = self.row(&record, 1).unwrap_or_else(|| format!("{}[{}]", keyed.name, self.key(&keyed)));
         let change = own || self.changes;
-        let (text, of) = match self.dice.below(8) {
+        let copies = self.dice.one_in(3);
+        let word = if copies { "var" } else { "let" };
+        let (text, of) = match self.dice.below(if copies { 10 } else { 8 }) {
             0 if change => {
                 let word = *self.dice.pick(&["add", "put", "put"]);
                 (format!("{} {word} {}", keyed.name, self.record(&record, 1)), Some(keyed))
@@ -100,18 +102,27 @@ impl Generator<'_> {
                     true => return self.let_value(indent, out),
                     false => {
                         let row = self.dice.pick(&rows).clone();
-                        self.line(indent, &format!("let {name} = {}", row.name), out);
-                        return self.scope.push(Local { name, ..row });
+                        self.line(indent, &format!("{word} {name} = {}", row.name), out);
+                        let row_of = row.row_of.filter(|_| !copies);
+                        return self.scope.push(Local { name, row_of, changes: copies, ..row });
                     }
                 }
+            }
+            8 | 9 => {
+                let kind = optional(Kind::Record(record));
+                let written =
+                    if self.dice.one_in(2) { format!(": {}", self.written(&kind)) } else { String::new() };
+                self.line(indent, &format!("var {name}{written} = {row}"), out);
+                return self.scope.push(Local { changes: true, ..local(&name, kind) });
             }
             _ => {
                 let row = format!("{}[{}]", keyed.name, self.key(&keyed));
                 (format!("{row} else {}", self.exit()), Some(keyed))
             }
         };
-        self.line(indent, &format!("let {name} = {text}"), out);
-        self.scope.push(Local { row_of: of, own, ..local(&name, Kind::Record(record)) });
+        self.line(indent, &format!("{word} {name} = {text}"), out);
+        let row_of = of.filter(|_| !copies);
+        self.scope.push(Local { row_of, own, changes: copies, ..local(&name, Kind::Record(record)) });
     }
 
     fn exit(&mut self) -> String {

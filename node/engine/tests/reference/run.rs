@@ -269,6 +269,9 @@ impl<'p> Run<'p> {
         self.scope.truncate(depth);
         let kind = kind.unwrap_or(inferred);
         let value = self.program.fitted(value, &kind);
+        if !fixed && row_of.is_some() {
+            self.reach("var of a row");
+        }
         self.bind_row(&name.text, value, kind, row_of.filter(|_| fixed), optional);
         Ok(Flow::Next)
     }

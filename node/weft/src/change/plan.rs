@@ -182,18 +182,24 @@ impl Teller<'_> {
     }
 
     /// Rows of all lists that hold a type.
-    fn rows_of_type(&self, number: u32) -> Option<u64> {
+    fn rows_of_type(&self, number: u32) -> Option<Places> {
         let before = &self.change.before;
         let holds = |kind: &Kind| {
             let mut reached = BTreeSet::new();
             before.reach(kind, &mut reached);
             reached.contains(&number)
         };
-        let lists = before.lists.iter().filter(|list| match &list.holds {
-            Holds::Rows { record, .. } => holds(&Kind::Record(*record)),
-            Holds::Value(kind) => holds(kind),
-        });
-        lists.map(|list| self.rows(list.number)).sum()
+        let mut places = Places::default();
+        for list in &before.lists {
+            match &list.holds {
+                Holds::Rows { record, .. } if holds(&Kind::Record(*record)) => {
+                    places.rows += self.rows(list.number)?
+                }
+                Holds::Value(kind) if holds(kind) => places.variables += self.rows(list.number)?,
+                Holds::Rows { .. } | Holds::Value(_) => {}
+            }
+        }
+        Some(places)
     }
 
     fn tally(&self, at: usize) -> Option<u64> {
@@ -242,14 +248,14 @@ impl Teller<'_> {
         let shape = after.record(record).and_then(|record| record.fields.get(field));
         let kind = shape.map_or_else(String::new, |field| after.type_name(&field.kind));
         let rows = self.rows_of_type(record);
-        let there = rows.map_or_else(|| "what is there".to_owned(), |rows| counted(rows, "row"));
+        let there = rows.map_or_else(|| "what is there".to_owned(), Places::shown);
         if let Some(constant) = constant {
             let shown = shape.and_then(|field| shown(constant, &field.kind, after));
             let gets = shown.unwrap_or_else(|| "its default".into());
             return plain("added", name, format!("{kind}, {gets} in {there}"));
         }
         let verdict = match rows {
-            Some(0) => Verdict::Keeps,
+            Some(Places { rows: 0, variables: 0 }) => Verdict::Keeps,
             Some(_) if self.misfits(at).is_none() => Verdict::Keeps,
             Some(_) => Verdict::Refused,
             None => Verdict::Depends,
@@ -588,6 +594,26 @@ impl Misfits {
     fn counted(&self) -> String {
         let first = if self.first.is_empty() { String::new() } else { format!(" (first: {})", self.first) };
         counted(self.rows, "row") + &first
+    }
+}
+
+/// Where values of a type are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Places {
+    rows: u64,
+    variables: u64,
+}
+
+impl Places {
+    /// `3 rows and 1 variable`
+    fn shown(self) -> String {
+        match self {
+            Places { rows, variables: 0 } => counted(rows, "row"),
+            Places { rows: 0, variables } => counted(variables, "variable"),
+            Places { rows, variables } => {
+                format!("{} and {}", counted(rows, "row"), counted(variables, "variable"))
+            }
+        }
     }
 }
 

@@ -89,8 +89,17 @@ pub(super) struct Binding {
     pub(super) span: Span,
     /// The row's field that this is a copy of, as the source writes it.
     pub(super) copy_of: Option<String>,
-    /// Whether a `let` gave it, which could have been a `var`.
-    pub(super) by_let: bool,
+    pub(super) given_by: GivenBy,
+}
+
+/// What gave a name, for what is said where it is assigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GivenBy {
+    /// Which could have been a `var`.
+    Let,
+    Is,
+    /// A loop, a group, what is posted.
+    Other,
 }
 
 /// The jumps out of a loop that are not aimed yet.
@@ -117,6 +126,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) named_by_is: HashMap<String, Span>,
     /// How many loops around run over a whole list of the state.
     pub(super) scans: u16,
+    /// Whether it is one expression: no statement stands in it.
+    pub(super) is_expression: bool,
     /// Where the list is made that is all that the body gives.
     pub(super) collects: Option<Register>,
     /// In a test: the first word that only a simulator can do.
@@ -145,6 +156,7 @@ impl<'c, 'a> Body<'c, 'a> {
             has_own_lists: false,
             named_by_is: HashMap::new(),
             scans: 0,
+            is_expression: false,
             collects: None,
             simulator: None,
             asked: Vec::new(),
@@ -482,7 +494,7 @@ impl<'c, 'a> Body<'c, 'a> {
             kind,
             span: name.span,
             copy_of: None,
-            by_let: false,
+            given_by: GivenBy::Other,
         });
     }
 

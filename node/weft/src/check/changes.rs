@@ -1,6 +1,6 @@
 //! What changes: assignments, `add`, `put`, `remove`, `send`.
 
-use super::body::{BindingKind, Body, Effect, Held, Operand, Origin};
+use super::body::{BindingKind, Body, Effect, GivenBy, Held, Operand, Origin};
 use super::queries::Runs;
 use crate::code::{Arithmetic, Operation, Register, Target};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -310,17 +310,17 @@ impl<'c, 'a> Body<'c, 'a> {
                     self.no_whole_list(name, span);
                     None
                 }
-                BindingKind::Value { origin, .. } => {
-                    let by_let = binding.by_let;
-                    self.fixed(name, span, origin, copy_of.filter(|_| whole), by_let);
+                BindingKind::Value { origin: None, kind, .. } => {
+                    let given_by = binding.given_by;
+                    self.fixed(name, span, copy_of.filter(|_| whole), given_by, &kind);
                     None
                 }
-                BindingKind::Group { .. } => {
-                    self.fixed(name, span, None, copy_of, whole);
+                BindingKind::Group { kind, .. } => {
+                    self.fixed(name, span, None, GivenBy::Other, &kind);
                     None
                 }
-                BindingKind::Element { list, .. } => {
-                    self.fixed(name, span, Some(list), copy_of, whole);
+                BindingKind::Value { origin: Some(_), .. } | BindingKind::Element { .. } => {
+                    self.may_change(span, "a row");
                     None
                 }
             };
@@ -355,21 +355,47 @@ impl<'c, 'a> Body<'c, 'a> {
         );
     }
 
-    fn fixed(&mut self, name: &str, span: Span, origin: Option<u32>, copy_of: Option<String>, by_let: bool) {
-        if origin.is_some() {
-            self.may_change(span, "a row");
+    fn fixed(&mut self, name: &str, span: Span, copy_of: Option<String>, given_by: GivenBy, kind: &Type) {
+        if let Some(field) = copy_of {
+            self.report(
+                Diagnostic::new(Code::Fixed, span, format!("`{name}` is a copy and fixed"))
+                    .help(format!("to change the row: `{field} = …` or `{field} += …`")),
+            );
             return;
         }
-        let diagnostic = match copy_of {
-            Some(field) => Diagnostic::new(Code::Fixed, span, format!("`{name}` is a copy and fixed"))
-                .help(format!("to change the row: `{field} = …` or `{field} += …`")),
-            None if by_let => Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"))
-                .help(format!("make it a variable: `var {name} = …`")),
-            None => Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"))
+        let mut diagnostic = Diagnostic::new(Code::Fixed, span, format!("`{name}` is fixed"));
+        diagnostic = match given_by {
+            GivenBy::Let => diagnostic.help(format!("make it a variable: `var {name} = …`")),
+            GivenBy::Is => diagnostic
+                .note("what `is` names does not change")
+                .help(format!("give a changed one a name of its own: `var other = {name}`")),
+            GivenBy::Other => diagnostic
                 .note("what is posted, and what a loop runs over, does not change")
                 .help(format!("give a changed one a name of its own: `var other = {name}`")),
         };
+        // Who wants to change a row has a copy of it: a variable would be one, too.
+        if let Some(list) = self.list_of_rows(kind) {
+            let row = match given_by {
+                GivenBy::Is => format!("if {list}[…] is {name} {{ … }}"),
+                GivenBy::Let | GivenBy::Other => format!("let {name} = {list}[…] else …"),
+            };
+            diagnostic = diagnostic
+                .note(format!("it is a copy, not a row: changing it would change nothing in `{list}`"))
+                .help(format!("to change a row of `{list}`, name it: `{row}`"));
+        }
         self.report(diagnostic);
+    }
+
+    /// The name of a keyed list, of this function or of the state, whose rows are of a type.
+    fn list_of_rows(&self, kind: &Type) -> Option<String> {
+        let is =
+            |list: &u32| self.checker.keyed(*list).is_some_and(|(record, ..)| *kind == Type::Record(record));
+        let own = self.scope.iter().filter_map(|binding| match binding.kind {
+            BindingKind::Keyed { list } => Some(list),
+            _ => None,
+        });
+        let of_state = 0..self.checker.module.lists.len() as u32;
+        own.chain(of_state).find(is).map(|list| self.checker.list(list).name.clone())
     }
 
     /// `list add value`, `list put value`; what was added stands for its row.

@@ -86,6 +86,7 @@ impl Checker<'_> {
 
     fn not_constant(&mut self, expression: &Expression, wanted: &Type) -> Option<Value> {
         let wanted = self.name_of(wanted);
+        let is_none = matches!(&*expression.kind, ExpressionKind::None);
         let mut diagnostic = Diagnostic::new(
             Code::NotConstant,
             expression.span,
@@ -101,6 +102,10 @@ impl Checker<'_> {
                 format!("`{name}` is a case of {wanted}"),
             )
             .help(format!("write `.{name}`"));
+        }
+        if is_none {
+            diagnostic =
+                diagnostic.help(format!("`none` goes with a type that has a `?`: write `{wanted}?`"));
         }
         self.report.push(diagnostic);
         None

@@ -189,12 +189,15 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn maybe_none(&mut self, span: Span, found: &str) {
-        let text = &self.checker.source[span.start as usize..span.end as usize];
-        let text = if text.len() <= 40 && !text.contains('\n') { text } else { "…" }.to_owned();
+        let text = self.operand_text(span, true);
+        let help = match self.is_expression {
+            true => format!("write `if {text} is x then x else …`, or `({text} else …)`"),
+            false => format!("write `let x = {text} else refuse \"…\"`, or `if {text} is x {{ … }}`"),
+        };
         self.report(
             Diagnostic::new(Code::MaybeNone, span, "there may be none of this")
                 .label(format!("this is {found}"))
-                .help(format!("write `let x = {text} else refuse \"…\"`, or `if {text} is x {{ … }}`")),
+                .help(help),
         );
     }
 
@@ -408,14 +411,16 @@ impl Body<'_, '_> {
             Type::Optional(inner) => {
                 let what =
                     if found.origin.is_some() { "there may be no row" } else { "there may be none of this" };
-                let text = self.short(value.span);
+                let text = self.operand_text(value.span, true);
                 let inner = self.checker.name_of(inner);
+                let help = match self.is_expression {
+                    true => format!("write `if {text} is s then s.{} else …`", field.text),
+                    false => format!("write `let s = {text} else refuse \"…\"`, or `if {text} is s {{ … }}`"),
+                };
                 self.report(
                     Diagnostic::new(Code::MaybeNone, value.span, what)
                         .label(format!("this is {inner}?"))
-                        .help(format!(
-                            "write `let s = {text} else refuse \"…\"`, or `if {text} is s {{ … }}`"
-                        )),
+                        .help(help),
                 );
                 self.broken()
             }
@@ -435,6 +440,13 @@ impl Body<'_, '_> {
     pub(super) fn short(&self, span: Span) -> String {
         let text = &self.checker.source[span.start as usize..span.end as usize];
         if text.len() <= 40 && !text.contains('\n') { text.into() } else { "…".into() }
+    }
+
+    /// As [`Body::short`], in parentheses where an operator of `help` would take only a part of it; `sums` may stay as they
+    /// are beside one that binds less.
+    pub(super) fn operand_text(&self, span: Span, sums: bool) -> String {
+        let text = self.short(span);
+        if binds_less(&text, sums) { format!("({text})") } else { text }
     }
 
     pub(super) fn index(&mut self, list: &Expression, keys: &[Expression], span: Span) -> Operand {
@@ -571,4 +583,26 @@ impl Body<'_, '_> {
         );
         false
     }
+}
+
+/// Whether what a text ends with, or begins with, binds less than an operator that is written beside it: than `==` and `is`
+/// where `sums` may stay, than `*` else.
+fn binds_less(text: &str, sums: bool) -> bool {
+    let (mut depth, mut in_text, mut outside) = (0usize, false, String::new());
+    for character in text.chars() {
+        match character {
+            '"' => in_text = !in_text,
+            _ if in_text => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => outside.push(character),
+            _ => {}
+        }
+    }
+    let words: Vec<&str> = outside.split_whitespace().collect();
+    let is_length = matches!(words.as_slice(), [number, "ms" | "s" | "min" | "h" | "d"] if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_'));
+    let is_sum = |word: &&str| matches!(*word, "+" | "-" | "*" | "/" | "%");
+    words.len() > 1
+        && !is_length
+        && !(sums && words.iter().skip(1).step_by(2).all(is_sum) && words[0] != "not")
 }

@@ -260,6 +260,7 @@ impl Body<'_, '_> {
         let declared = function.answer.as_ref().map(|_| signature.answer.clone());
         match &function.body {
             FunctionBody::Expression(value) => {
+                self.is_expression = true;
                 let found = self.lower(value, declared.as_ref());
                 if matches!(&*value.kind, ExpressionKind::Comprehension(..)) {
                     self.collects = Some(found.register);

@@ -13,6 +13,8 @@ impl Body<'_, '_> {
     pub(super) fn help_to_fit(&self, found: &Type, wanted: &Type, span: Span) -> Option<String> {
         let source = &self.checker.source[span.start as usize..span.end as usize];
         let text = self.short(span);
+        // Beside an operator of the help that binds more.
+        let (compared, factor) = (self.operand_text(span, true), self.operand_text(span, false));
         let quoted = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
         Some(match (found, wanted) {
             (Type::Text, Type::Enum(number))
@@ -30,17 +32,18 @@ impl Body<'_, '_> {
             (Type::Text, Type::Bool) if matches!(quoted, "true" | "false") => {
                 format!("write it without quotes: `{quoted}`")
             }
-            (Type::Int, Type::Bool) => format!("a condition is a comparison: `{text} != 0`"),
-            (Type::Text, Type::Bool) => format!("a condition is a comparison: `{text} != \"\"`"),
+            (Type::Int, Type::Bool) => format!("a condition is a comparison: `{compared} != 0`"),
+            (Type::Text, Type::Bool) => format!("a condition is a comparison: `{compared} != \"\"`"),
             (Type::List(_), Type::Bool) => format!("a condition is a comparison: `count({text}) > 0`"),
-            (Type::Optional(_), Type::Bool) => format!("a condition is a comparison: `{text} != none`"),
-            (Type::Int, Type::Duration) => {
+            (Type::Optional(_), Type::Bool) => format!("a condition is a comparison: `{compared} != none`"),
+            (Type::Int, Type::Duration) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') => {
                 format!("a duration has a unit: `{text} s`, or `{text} * 1 s` of a value")
             }
-            (Type::Duration, Type::Int) => format!("count in a unit: `{text} / 1 s`"),
-            (Type::Duration, Type::Time) => format!("a time from now on is `now + {text}`"),
+            (Type::Int, Type::Duration) => format!("a duration has a unit: `{factor} * 1 s`"),
+            (Type::Duration, Type::Int) => format!("count in a unit: `{factor} / 1 s`"),
+            (Type::Duration, Type::Time) => format!("a time from now on is `now + {compared}`"),
             (Type::Time, Type::Duration) if text == "now" => "a duration is written `5 min`".into(),
-            (Type::Time, Type::Duration) => format!("how long it is till then: `{text} - now`"),
+            (Type::Time, Type::Duration) => format!("how long it is till then: `{compared} - now`"),
             (inner, Type::List(element)) if *inner == **element => format!("a list of one is `[{text}]`"),
             (Type::Int | Type::Real, Type::Text) if source.starts_with(|c: char| c.is_ascii_digit()) => {
                 format!("as a text it is `\"{text}\"`")
@@ -162,7 +165,7 @@ impl Body<'_, '_> {
                     "days" => "d",
                     _ => "ms",
                 };
-                format!("write `{text} / 1 {unit}`")
+                format!("write `{} / 1 {unit}`", self.operand_text(value.span, false))
             }
             (Type::Time, "day" | "date") => format!("a day of UTC begins at `floor({text}, 1 d)`"),
             _ => return None,

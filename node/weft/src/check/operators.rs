@@ -1,6 +1,6 @@
 //! Operators: logic, comparisons, arithmetic, `in`, `is`, `else` and `if then else`.
 
-use super::body::{Body, Held, Operand, Origin};
+use super::body::{Body, GivenBy, Held, Operand, Origin};
 use super::optional;
 use crate::code::{Arithmetic, Operation, Register};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -310,6 +310,9 @@ impl Body<'_, '_> {
         let row = Operand { register: found.register, kind: inner, origin: found.origin };
         let slot = self.register();
         self.bind_operand(name, &row, true, slot);
+        if let Some(binding) = self.scope.last_mut() {
+            binding.given_by = GivenBy::Is;
+        }
         there
     }
 

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::body::{BindingKind, Body, BodyKind, Effect, Held, Loop, Operand, Origin};
+use super::body::{BindingKind, Body, BodyKind, Effect, GivenBy, Held, Loop, Operand, Origin};
 use super::builtins::BUILT_IN;
 use super::declarations::no_covers;
 use super::optional;
@@ -251,11 +251,12 @@ impl Body<'_, '_> {
         let slot = self.register();
         let wanted = tree.map(|tree| self.checker.resolve(tree));
         let copy_of = self.copied(value);
-        let mut operand = match value {
+        let operand = match value {
             None => self.empty(fixed, name, wanted.as_ref()),
             Some(LetValue::Expression(value)) => {
                 let found = self.lower_row(value, wanted.as_ref());
-                let mut found = self.settled(found);
+                // A `let` of a row stands for the list at its key, a `var` copies the row.
+                let mut found = if fixed { self.settled(found) } else { self.whole(found) };
                 if wanted.is_none() {
                     found.kind = self.told(found.kind, value.span);
                 }
@@ -268,13 +269,10 @@ impl Body<'_, '_> {
             Some(LetValue::Else(value, otherwise)) => self.let_else(value, otherwise, wanted.as_ref(), slot),
         };
         self.leave_scope(depth);
-        if !fixed {
-            operand.origin = None;
-        }
         self.bind_operand(name, &operand, fixed, slot);
         if let Some(binding) = self.scope.last_mut() {
             binding.copy_of = copy_of;
-            binding.by_let = fixed;
+            binding.given_by = if fixed { GivenBy::Let } else { GivenBy::Other };
         }
         self.release(slot.saturating_add(1));
     }

@@ -71,6 +71,11 @@ impl Parser<'_> {
             return self.make(ExpressionKind::If { condition, then, otherwise }, span, below);
         }
         let value = self.condition()?;
+        self.with_otherwise(value)
+    }
+
+    /// `[ "else" expression ]`, behind a condition.
+    pub(super) fn with_otherwise(&mut self, value: Expression) -> Parsed<Expression> {
         if !self.line_ends() && self.take_word("else") {
             if self.is_word("refuse") || self.is_word("return") {
                 let span = self.peek().span;

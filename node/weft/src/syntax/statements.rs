@@ -325,6 +325,32 @@ impl Parser<'_> {
         Ok(Some(exit))
     }
 
+    /// What stands behind the `else` of a `let` or a `var`, which is no choice: a way out does not come behind it.
+    fn second_value(&mut self, fixed: bool, name: &str, begins: Span) -> Parsed<Expression> {
+        let second = self.condition()?;
+        let after = self.text_of(self.peek_after().span);
+        if self.line_ends()
+            || !self.is_word("else")
+            || !["return", "refuse", "break", "continue"].contains(&after)
+        {
+            return self.with_otherwise(second);
+        }
+        let values = self.text_of(begins.to(second.span));
+        let values = if values.len() > 60 || values.contains('\n') { "… else …" } else { values };
+        let word = if fixed { "let" } else { "var" };
+        let help = format!(
+            "write `{word} {name} = ({values}) else {after}{}`",
+            match after {
+                "refuse" => " \"…\"",
+                _ => "",
+            }
+        );
+        let message = format!("a way out stands behind the first `else` of a `{word}`");
+        let span = self.peek_after().span;
+        self.report.push(Diagnostic::new(Code::Unexpected, span, message).help(help));
+        Err(Broken)
+    }
+
     /// What follows `expect`.
     fn expectation(&mut self) -> Parsed<Expectation> {
         self.advance();
@@ -369,6 +395,7 @@ impl Parser<'_> {
         }
         self.line_does_not_end()?;
         let condition = if self.is_word("if") { self.expression()? } else { self.condition()? };
+        let begins = condition.span;
         let value = if let Some(replace) = self.change_word() {
             LetValue::Change(self.change(condition, replace)?)
         } else if self.is_word("else") && !self.line_ends() {
@@ -381,7 +408,10 @@ impl Parser<'_> {
             } else if let Some(exit) = self.exit_in_braces()? {
                 Otherwise::Exit(exit, start.to(self.before()))
             } else {
-                let expression = self.expression()?;
+                let expression = match self.is_word("if") {
+                    true => self.expression()?,
+                    false => self.second_value(fixed, &name.text, begins)?,
+                };
                 match self.change_word() {
                     Some(replace) => Otherwise::Change(self.change(expression, replace)?),
                     None => Otherwise::Expression(expression),

@@ -413,14 +413,14 @@ impl<'c, 'a> Body<'c, 'a> {
         let next = of_way.get(rows.equal as usize).map(|at| fields[*at as usize].name.as_str());
         let mut told = match (is_scan, rows.index) {
             (true, None) => "scan".to_owned(),
-            (true, Some(_)) => format!("{by}, all of it"),
+            (true, Some(_)) => format!("{by}; all of it"),
             _ => by,
         };
         if !equal.is_empty() && equal.len() < of_way.len() {
-            told += &format!(", {} equal", names(equal));
+            told += &format!("; equal: {}", names(equal));
         }
         if let (Some(next), true) = (next, rows.from != End::Open || rows.upto != End::Open) {
-            told += &format!(", a range of {next}");
+            told += &format!("; a range of {next}");
         }
         match rows.order {
             Order::Forward => {}
