@@ -11,8 +11,10 @@ mod reference;
 mod support;
 
 use engine::{App, Context, Delta, Event, EventError, ViewError};
-use generate::{Declared, Dice, LIBRARY, Step, Turn, history, program, settings, shrunken, split};
-use reference::{Done, Happens, Program, Value, Wrong, encode_answer, encode_arguments, json, parameter};
+use generate::{Called, Declared, Dice, LIBRARY, Step, Turn, history, program, settings, shrunken, split};
+use reference::{
+    Done, Happens, List, Program, Value, Wrong, encode_answer, encode_arguments, json, parameter,
+};
 use sealing::NodeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,6 +37,8 @@ const STATE_BYTES_MAX: usize = 250_000;
 const MANY_ROWS: usize = 130;
 /// Operations of an event from which on a history ends: with many rows what else it does would only take time.
 const OPERATIONS_MAX: u64 = 1 << 18;
+/// Bytes of a text that is no key any more.
+const LONG_KEY: usize = 4_100;
 /// Timers that fire at one step.
 const FIRING_MAX: usize = 12;
 
@@ -101,6 +105,7 @@ const EVERYTHING: &[&str] = &[
     "in a keyed list",
     "in a list",
     "in a range",
+    "index of numbers close together",
     "is",
     "key too long",
     "length of a list",
@@ -314,6 +319,10 @@ impl Pair<'_> {
         let rows = self.app.snapshot().rows();
         if rows.len() > MANY_ROWS {
             self.reach("many rows");
+        }
+        let is_close = |list: &List| matches!(list, List::Keyed(rows) if rows.has_close_index());
+        if self.naive.state.lists.iter().any(is_close) {
+            self.reach("index of numbers close together");
         }
         let bytes: usize = rows.iter().map(|row| row.row.as_ref().map_or(0, Vec::len)).sum();
         Ok(bytes < STATE_BYTES_MAX)
@@ -530,6 +539,13 @@ fn made(seed: u64) -> (Declared, Vec<Step>) {
     let all =
         declared.keyed.iter().map(|keyed| &keyed.name).chain(declared.variables.iter().map(|(name, _)| name));
     steps.extend(all.map(|name| Step::View(format!("all_{name}"), Vec::new(), "ann".into())));
+    // And each list by a text is asked for a key that is too long.
+    let looks = declared.views.iter().filter(|view| view.name.starts_with("look_"));
+    let long = |view: &Called| {
+        let key = vec![("p0".to_owned(), Value::text("x".repeat(LONG_KEY)))];
+        Step::View(view.name.clone(), key, "ann".into())
+    };
+    steps.extend(looks.map(long));
     (declared, steps)
 }
 

@@ -74,7 +74,7 @@ impl Maker<'_> {
         }
         let grow = self.dice.pick(&declared.grows);
         let (apart, length, rows) =
-            *self.dice.pick(&[(401, 1, 140), (211, 900, 60), (50, 1, 4_500), (97, 0, 97)]);
+            *self.dice.pick(&[(503, 1, 420), (401, 1, 140), (211, 900, 60), (50, 1, 4_500), (97, 0, 97)]);
         let mut arguments = vec![("p0".to_owned(), self.value(&grow.fields[0].kind))];
         arguments.push(("p1".into(), Value::Int(apart)));
         arguments.push(("p2".into(), Value::text("x".repeat(length))));

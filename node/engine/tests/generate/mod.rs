@@ -16,6 +16,6 @@ mod versions;
 
 pub use dice::Dice;
 pub use history::{Step, history, settings};
-pub use program::{Declared, program};
+pub use program::{Called, Declared, program};
 pub use shrink::shrunken;
 pub use versions::{LIBRARY, Turn, split};

@@ -247,14 +247,30 @@ impl Generator<'_> {
             vec![Field { name: "p0".into(), kind: Kind::Record(record_name.clone()), default: None }];
         self.declared.fills.push(Called { name: fill, fields: filled, answer: Kind::Unknown });
         self.grow(&name, &record_name, &fields, &keys);
+        if let [key] = keys.as_slice()
+            && fields.iter().any(|field| field.name == *key && field.kind == Kind::Text)
+        {
+            self.look(&name);
+        }
         self.declared.keyed.push(Keyed { name, record, keys, indexed });
+    }
+
+    /// A view that looks for a row by a text, which may be longer than a key.
+    fn look(&mut self, list: &str) {
+        let name = format!("look_{list}");
+        let text = format!("view {name}(p0: text) = {{ there: p0 in {list}, row: {list}[p0] }}");
+        assert!(self.declare(&text), "{text}");
+        let fields = vec![Field { name: "p0".into(), kind: Kind::Text, default: None }];
+        self.declared.views.push(Called { name, fields, answer: Kind::Unknown });
     }
 
     /// Inputs that make a list large enough for trees of several nodes, and small again.
     fn grow(&mut self, name: &str, record: &str, fields: &[Field], keys: &[String]) {
+        // What is no key is close together: an index of it is made of runs.
+        let close = |field: &Field| if keys.contains(&field.name) { "" } else { " % 40" };
         let varied = |field: &Field| match field.kind {
-            Kind::Int => Some(format!("{}: x * 37 % p1", field.name)),
-            Kind::Duration => Some(format!("{}: 1 ms * (x * 37 % p1)", field.name)),
+            Kind::Int => Some(format!("{}: x * 37 % p1{}", field.name, close(field))),
+            Kind::Duration => Some(format!("{}: 1 ms * (x * 37 % p1{})", field.name, close(field))),
             Kind::Text => Some(format!("{}: \"{{p2}}{{x * 37 % p1}}\"", field.name)),
             _ => None,
         };

@@ -211,8 +211,8 @@ impl Run<'_> {
         }
         if let Some(list) = self.keyed(list) {
             self.reach("in a keyed list");
-            let key = self.evaluate(value)?;
-            return Ok(Value::Bool(self.rows(list).rows.contains_key([key].as_slice())));
+            let key = self.key(std::slice::from_ref(value))?;
+            return Ok(Value::Bool(self.rows(list).rows.contains_key(key.as_slice())));
         }
         self.reach("in a list");
         let values = self.evaluate(list)?.list();

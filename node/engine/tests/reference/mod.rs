@@ -22,4 +22,5 @@ mod value;
 
 pub use app::{App, Done, Happens, Wrong};
 pub use kinds::{Kind, Program};
+pub use state::List;
 pub use value::{Value, encode_answer, encode_arguments, json, parameter};

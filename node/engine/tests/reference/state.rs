@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 /// The most bytes of a row's key, and of its indexed fields together with its key.
 pub const KEY_BYTES_MAX: usize = 4096;
 
+/// Entries from which on an index of numbers close together is surely what the engine makes of such.
+const CLOSE_ENTRIES: usize = 400;
+
 /// How many bytes a key has.
 pub fn key_size<'v>(key: impl IntoIterator<Item = &'v Value>) -> usize {
     let mut bytes = Vec::new();
@@ -42,6 +45,31 @@ impl Rows {
         let long =
             self.indexes.iter().find(|index| key + index.iter().map(size).sum::<usize>() > KEY_BYTES_MAX);
         long.map(Vec::as_slice)
+    }
+
+    /// Whether an index of numbers close together has many entries: the engine finds those in another way.
+    pub fn has_close_index(&self) -> bool {
+        let is_fixed = |value: &Value| {
+            matches!(
+                value,
+                Value::Int(_) | Value::Duration(_) | Value::Bool(_) | Value::Time(_) | Value::Case(..)
+            )
+        };
+        let is_close = |index: &Vec<String>| {
+            let number = |row: &Value| match row.field(&index[0]) {
+                Value::Int(number) | Value::Duration(number) => Some(*number),
+                _ => None,
+            };
+            let numbers: Option<Vec<i64>> = self.rows.values().map(number).collect();
+            let numbers = numbers.unwrap_or_default();
+            let span = numbers.iter().max().zip(numbers.iter().min());
+            span.is_some_and(|(most, least)| most.abs_diff(*least) < numbers.len() as u64 / 4)
+                && self
+                    .rows
+                    .values()
+                    .all(|row| index.iter().chain(&self.keys).all(|name| is_fixed(row.field(name))))
+        };
+        self.rows.len() >= CLOSE_ENTRIES && self.indexes.iter().any(is_close)
     }
 
     pub fn put(&mut self, row: Value) {
