@@ -229,7 +229,9 @@ fn a_signature_over_any_other_field_is_refused() {
                     body[position] ^= 1;
                 },
                 |session| {
-                    let body_hash = hash(labels::HELLO_BODY, &[&original.borrow()]);
+                    // As ann hashed it: whatever her hash leaves out, her signature leaves out.
+                    let opening = Opening { k0: Secret::new([0; 32]), th0: session.th0 };
+                    let body_hash = opening.session(&original.borrow()).body_hash;
                     identity(1).sign(labels::HELLO_SIGNATURE, &[&session.th0, &body_hash])
                 },
             );
