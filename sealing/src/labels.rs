@@ -38,6 +38,8 @@ pub const PAIR_TO_INITIATOR: &str = "pair-to-initiator";
 pub const HAIL_TO_RESPONDER: &str = "hail-to-responder";
 /// Packet key and iv of a hail, towards the initiator.
 pub const HAIL_TO_INITIATOR: &str = "hail-to-initiator";
+/// The proof that an address gets what goes to it, for hellos.
+pub const ADDRESS_TOKEN: &str = "address-token";
 /// The signature on a card.
 pub const CARD_SIGNATURE: &str = "card-sig";
 /// The hash of a card, as tickets and hellos name it.
@@ -60,7 +62,7 @@ pub const SAFETY_NUMBER: &str = "safety-number";
 pub const MEMO_CHECKSUM: &str = "memo-checksum";
 
 /// Every label there is.
-pub const ALL: [&str; 26] = [
+pub const ALL: [&str; 27] = [
     HELLO,
     HELLO_SEAL,
     HELLO_BODY,
@@ -77,6 +79,7 @@ pub const ALL: [&str; 26] = [
     PAIR_TO_INITIATOR,
     HAIL_TO_RESPONDER,
     HAIL_TO_INITIATOR,
+    ADDRESS_TOKEN,
     CARD_SIGNATURE,
     CARD_HASH,
     WHEREABOUTS_SIGNATURE,

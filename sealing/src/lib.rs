@@ -14,6 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod address_token;
 mod addresses;
 mod aead;
 mod card;
@@ -40,6 +41,7 @@ mod ticket;
 mod vectors;
 mod whereabouts;
 
+pub use address_token::{ADDRESS_TOKEN_BYTES, AddressTokens};
 pub use addresses::ADDRESSES_MAX;
 pub use aead::{OpenError, TAG_BYTES};
 pub use card::{Card, CardError};

@@ -1,6 +1,6 @@
 //! Datagrams before any key is used: what kind they are and where their parts lie (docs/link.md, "Datagrams").
 
-use sealing::{RUN_BYTES, Run, TAG_BYTES};
+use sealing::{ADDRESS_TOKEN_BYTES, RUN_BYTES, Run, TAG_BYTES};
 
 use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAM_SIZES_BYTES, HELLO_PIECES_MAX};
 use crate::wire::{Reader, Truncated};
@@ -12,6 +12,8 @@ const HAIL: u8 = 0x54;
 const HINT: u8 = 0x55;
 const CARD_REQUEST: u8 = 0x56;
 const CARD_ANSWER: u8 = 0x57;
+const TOKEN: u8 = 0x58;
+const HELLO_WITH_TOKEN: u8 = 0x59;
 
 /// Bytes of a packet around its frames: kind, id, packet number, tag.
 pub(crate) const PACKET_OVERHEAD_BYTES: usize = PACKET_HEADER_BYTES + TAG_BYTES;
@@ -22,10 +24,13 @@ const HELLO_HEADER_BYTES: usize = 1 + 8 + 2;
 const CARD_HEADER_BYTES: usize = 1 + 32 + 2;
 const PACKET_HEADER_BYTES: usize = 1 + 8 + 4;
 const HINT_BYTES: usize = 1 + 8 + 8;
+const TOKEN_BYTES: usize = 1 + 8 + ADDRESS_TOKEN_BYTES;
 /// Bytes of the largest packet there is.
 const DATAGRAM_BYTES_LARGEST: usize = DATAGRAM_SIZES_BYTES[DATAGRAM_SIZES_BYTES.len() - 1];
 /// Bytes of a hello in one datagram.
 pub(crate) const HELLO_PIECE_BYTES: usize = DATAGRAM_BYTES_MAX - HELLO_HEADER_BYTES;
+/// Bytes of a hello in one datagram, beside a token.
+pub(crate) const HELLO_PIECE_BYTES_WITH_TOKEN: usize = HELLO_PIECE_BYTES - ADDRESS_TOKEN_BYTES;
 /// Bytes of a card in one datagram.
 pub(crate) const CARD_PIECE_BYTES: usize = DATAGRAM_BYTES_MAX - CARD_HEADER_BYTES;
 
@@ -37,7 +42,14 @@ pub(crate) enum Datagram<'a> {
         key: [u8; 8],
         index: u8,
         count: u8,
+        /// That its sender gets what goes to where it comes from.
+        token: Option<[u8; ADDRESS_TOKEN_BYTES]>,
         piece: &'a [u8],
+    },
+    /// The hello with this key is to be said again with this token.
+    Token {
+        key: [u8; 8],
+        token: [u8; ADDRESS_TOKEN_BYTES],
     },
     /// An accept or a decline of the hello with this key.
     Answer {
@@ -93,7 +105,11 @@ pub(crate) fn cause_of(datagram: &[u8]) -> [u8; 8] {
 pub(crate) fn parse(bytes: &[u8]) -> Result<Datagram<'_>, Truncated> {
     let mut reader = Reader(bytes);
     match reader.byte()? {
-        HELLO => parse_hello(&mut reader),
+        HELLO => parse_hello(&mut reader, false),
+        HELLO_WITH_TOKEN => parse_hello(&mut reader, true),
+        TOKEN if bytes.len() == TOKEN_BYTES => {
+            Ok(Datagram::Token { key: reader.array()?, token: reader.array()? })
+        }
         ANSWER => Ok(Datagram::Answer { key: reader.array()?, bytes: reader.0 }),
         PACKET => parse_sealed(bytes, 0).map(Datagram::Packet),
         HAIL => {
@@ -119,20 +135,22 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Datagram<'_>, Truncated> {
 }
 
 /// All pieces but the last are full, so that a whole hello has one form and the table one size.
-fn parse_hello<'a>(reader: &mut Reader<'a>) -> Result<Datagram<'a>, Truncated> {
+fn parse_hello<'a>(reader: &mut Reader<'a>, has_token: bool) -> Result<Datagram<'a>, Truncated> {
     let (key, index, count) = (reader.array()?, reader.byte()?, reader.byte()?);
+    let token = if has_token { Some(reader.array()?) } else { None };
+    let full = if has_token { HELLO_PIECE_BYTES_WITH_TOKEN } else { HELLO_PIECE_BYTES };
     if usize::from(count) > HELLO_PIECES_MAX || index >= count {
         return Err(Truncated);
     }
     let piece = reader.0;
     let sized = match index + 1 == count {
-        true => (1..=HELLO_PIECE_BYTES).contains(&piece.len()),
-        false => piece.len() == HELLO_PIECE_BYTES,
+        true => (1..=full).contains(&piece.len()),
+        false => piece.len() == full,
     };
     if !sized {
         return Err(Truncated);
     }
-    Ok(Datagram::Hello { key, index, count, piece })
+    Ok(Datagram::Hello { key, index, count, token, piece })
 }
 
 fn parse_sealed(bytes: &[u8], extra: usize) -> Result<Sealed<'_>, Truncated> {
@@ -149,6 +167,19 @@ pub(crate) fn hello(key: [u8; 8], hello: &[u8]) -> Vec<Vec<u8>> {
     let count = hello.len().div_ceil(HELLO_PIECE_BYTES);
     let pieces = hello.chunks(HELLO_PIECE_BYTES).enumerate();
     pieces.map(|(index, piece)| [&[HELLO], &key[..], &[index as u8, count as u8], piece].concat()).collect()
+}
+
+/// The pieces of a hello as datagrams with a token.
+pub(crate) fn hello_with_token(key: [u8; 8], token: [u8; ADDRESS_TOKEN_BYTES], hello: &[u8]) -> Vec<Vec<u8>> {
+    let count = hello.len().div_ceil(HELLO_PIECE_BYTES_WITH_TOKEN);
+    let pieces = hello.chunks(HELLO_PIECE_BYTES_WITH_TOKEN).enumerate();
+    let head = |index| [&[HELLO_WITH_TOKEN], &key[..], &[index as u8, count as u8], &token[..]].concat();
+    pieces.map(|(index, piece)| [&head(index)[..], piece].concat()).collect()
+}
+
+/// The answer to a piece of a hello without the token that it needs; `None` if it would not be smaller than its cause.
+pub(crate) fn token(key: [u8; 8], token: [u8; ADDRESS_TOKEN_BYTES], cause_bytes: usize) -> Option<Vec<u8>> {
+    (TOKEN_BYTES < cause_bytes).then(|| [&[TOKEN], &key[..], &token[..]].concat())
 }
 
 /// An accept or a decline.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sealing::hello::open_hello;
-use sealing::{NodeId, Run};
+use sealing::{ADDRESS_TOKEN_BYTES, AddressTokens, NodeId, Run};
 
 use crate::bucket::Bucket;
 use crate::card_fetch::{CardFetch, key_of_card};
@@ -20,10 +20,10 @@ use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, PeerStatus};
 use crate::epoch::Epochs;
 use crate::greet::NOT_A_PEER;
-use crate::hello::{Piece, Reassembly};
+use crate::hello::{Piece, Reassembly, Taken};
 use crate::limits::{
     DATAGRAM_BYTES_MAX, GREETINGS_PER_SECOND, HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND,
-    HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX, STRANGERS_PER_SECOND,
+    HELLOS_WITH_TOKEN_PER_SECOND, HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX, STRANGERS_PER_SECOND, TOKEN_SPAN,
 };
 use crate::link::{Call, Link};
 use crate::receive::Arrival;
@@ -45,6 +45,10 @@ pub struct Endpoint {
     removed: BTreeSet<NodeId>,
     hellos_of_peers: Bucket,
     hellos_of_others: Bucket,
+    /// Whoever spoofs addresses empties the two above and not these.
+    hellos_of_peers_with_token: Bucket,
+    hellos_with_token: Bucket,
+    tokens: AddressTokens,
     hints: Bucket,
     strangers: Bucket,
     /// When the next peer without a root may be greeted.
@@ -58,8 +62,11 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint without peers. The start count in `config.run` is synced by then.
     pub fn new(config: Config) -> Endpoint {
+        let mut rng = ChaCha20Rng::from_seed(config.entropy);
+        let mut secret = [0; 32];
+        rng.fill_bytes(&mut secret);
         Endpoint {
-            rng: ChaCha20Rng::from_seed(config.entropy),
+            rng,
             config,
             links: BTreeMap::new(),
             routes: BTreeMap::new(),
@@ -70,6 +77,9 @@ impl Endpoint {
             removed: BTreeSet::new(),
             hellos_of_peers: Bucket::per_second(HELLOS_OF_PEERS_PER_SECOND),
             hellos_of_others: Bucket::per_second(HELLOS_OF_OTHERS_PER_SECOND),
+            hellos_of_peers_with_token: Bucket::per_second(HELLOS_WITH_TOKEN_PER_SECOND),
+            hellos_with_token: Bucket::per_second(HELLOS_WITH_TOKEN_PER_SECOND),
+            tokens: AddressTokens::new(secret),
             hints: Bucket::per_second(HINTS_PER_SECOND),
             strangers: Bucket::per_second(STRANGERS_PER_SECOND),
             next_greeting: Time(0),
@@ -290,8 +300,19 @@ impl Endpoint {
         let Ok(parsed) = datagram::parse(bytes) else { return };
         let arrival = Arrival { from, bytes: bytes.len() };
         match parsed {
-            Datagram::Hello { key, index, count, piece } => {
-                self.on_hello_piece(now, &Piece { from, key, index, count, bytes: piece });
+            Datagram::Hello { key, index, count, token, piece } => {
+                let has_token = token.is_some();
+                if token.is_none_or(|token| self.is_token(now, from, &key, token)) {
+                    let piece = Piece { from, key, index, count, has_token, bytes: piece };
+                    self.on_hello_piece(now, &piece, bytes.len());
+                } else {
+                    self.ask_for_token(now, from, key, bytes.len());
+                }
+            }
+            Datagram::Token { key, token } => {
+                if let Some(node) = self.routes.get(&key).copied() {
+                    self.with(now, node, |link, call| link.on_token(key, token, call));
+                }
             }
             Datagram::Answer { key, bytes } => self.on_answer(now, key, bytes, from),
             Datagram::Packet(sealed) => match self.routes.get(&sealed.id).copied() {
@@ -327,16 +348,44 @@ impl Endpoint {
         }
     }
 
-    fn on_hello_piece(&mut self, now: Time, piece: &Piece<'_>) {
+    /// Whether this token was made for this address and hello, now or in the span before.
+    fn is_token(&self, now: Time, from: SocketAddr, key: &[u8; 8], token: [u8; ADDRESS_TOKEN_BYTES]) -> bool {
+        let span = now.0 / TOKEN_SPAN.0;
+        [Some(span), span.checked_sub(1)]
+            .into_iter()
+            .flatten()
+            .any(|span| self.tokens.token(from, key, span) == token)
+    }
+
+    /// Nothing is kept of who is told one, and it is smaller than its cause (§3.2.1).
+    fn ask_for_token(&mut self, now: Time, from: SocketAddr, key: [u8; 8], cause_bytes: usize) {
+        let token = self.tokens.token(from, &key, now.0 / TOKEN_SPAN.0);
+        if let Some(bytes) = datagram::token(key, token, cause_bytes) {
+            self.effects.push_back(Effect::Datagram { to: from, bytes });
+        }
+    }
+
+    fn on_hello_piece(&mut self, now: Time, piece: &Piece<'_>, bytes: usize) {
         let (from, key) = (piece.from, piece.key);
-        let Some(hello) = self.reassembly.take(piece, &mut self.rng) else { return };
+        let hello = match self.reassembly.take(now, piece, &mut self.rng) {
+            Taken::Whole(hello) => hello,
+            Taken::Part => return,
+            Taken::NeedsToken => return self.ask_for_token(now, from, key, bytes),
+        };
         if let Some(node) = self.routes.get(&key).copied() {
             self.with(now, node, |link, call| link.on_hello_again((key, hello.len()), from, call));
             return;
         }
-        let known = self.known_addresses.contains(&from);
-        let bucket = if known { &mut self.hellos_of_peers } else { &mut self.hellos_of_others };
+        let bucket = match (piece.has_token, self.known_addresses.contains(&from)) {
+            (true, true) => &mut self.hellos_of_peers_with_token,
+            (true, false) => &mut self.hellos_with_token,
+            (false, true) => &mut self.hellos_of_peers,
+            (false, false) => &mut self.hellos_of_others,
+        };
         if !bucket.take(now) {
+            if !piece.has_token {
+                self.ask_for_token(now, from, key, bytes);
+            }
             return;
         }
         let Ok(opened) = open_hello(&self.config.identity, &self.config.card, &hello) else { return };

@@ -2,18 +2,19 @@
 
 use std::net::SocketAddr;
 
+use sealing::ADDRESS_TOKEN_BYTES;
 use sealing::hello::{Answer, HELLO_OVERHEAD_BYTES, OpenedHello, seal_hello};
 use sealing::memo::{HelloCounters, Role};
 
 use crate::card_fetch::CardFetch;
-use crate::datagram::{self, HELLO_PIECE_BYTES};
+use crate::datagram::{self, HELLO_PIECE_BYTES_WITH_TOKEN};
 use crate::effect::{DownReason, Effect, PeerState};
 use crate::epoch::EpochChange;
 use crate::frame::{self, Frame};
 use crate::hello::{Retry, Said, key_of};
 use crate::limits::{
     ANSWER_INTERVAL_INITIAL, DECLINED_INTERVAL_LONG, GREETING_INTERVAL_LONG, HELLO_PIECES_MAX,
-    IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE,
+    IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE, TOKENS_PER_HELLO,
 };
 use crate::link::{CachedAnswer, Call, Link, Which};
 use crate::recovery::Content;
@@ -21,7 +22,7 @@ use crate::session::{Session, Standing};
 use crate::time::Time;
 
 /// Bytes of first frames that a hello has room for.
-const FIRST_FRAMES_BYTES: usize = HELLO_PIECES_MAX * HELLO_PIECE_BYTES - HELLO_OVERHEAD_BYTES;
+const FIRST_FRAMES_BYTES: usize = HELLO_PIECES_MAX * HELLO_PIECE_BYTES_WITH_TOKEN - HELLO_OVERHEAD_BYTES;
 
 /// Reason of a decline: the initiator is not a peer of the responder (§3.5).
 pub(crate) const NOT_A_PEER: u8 = 1;
@@ -59,7 +60,9 @@ impl Link {
             seal_hello(&call.me.identity, &call.me.run, *call.hello_sequence, &card, &first_frames, call.rng);
         let key = key_of(&bytes);
         let datagrams = datagram::hello(key, &bytes);
-        self.said = Some(Said { key, datagrams, pending, retry, times, is_second, is_declined: false });
+        let said =
+            Said { key, bytes, datagrams, tokens: 0, pending, retry, times, is_second, is_declined: false };
+        self.said = Some(said);
         self.on_hello_timeout(call);
     }
 
@@ -140,6 +143,7 @@ impl Link {
         }
         let unanswered = said.times;
         said.times = said.times.saturating_add(1);
+        said.tokens = 0;
         match (said.is_declined, idle) {
             (true, _) => said.retry.sent_idly(call.now, DECLINED_INTERVAL_LONG),
             (false, true) => said.retry.sent_idly(call.now, GREETING_INTERVAL_LONG),
@@ -163,6 +167,16 @@ impl Link {
         for bytes in said.datagrams.clone() {
             self.path.on_sent(bytes.len());
             call.effects.push(Effect::Datagram { to, bytes });
+        }
+    }
+
+    /// The peer wants to know first that this node is where it says: the same hello goes again, with the token (§3.2.1).
+    pub(crate) fn on_token(&mut self, key: [u8; 8], token: [u8; ADDRESS_TOKEN_BYTES], call: &mut Call<'_>) {
+        let Some(said) = self.said.as_mut().filter(|said| said.key == key) else { return };
+        if said.tokens < TOKENS_PER_HELLO {
+            said.tokens += 1;
+            said.datagrams = datagram::hello_with_token(key, token, &said.bytes);
+            self.send_said(call);
         }
     }
 

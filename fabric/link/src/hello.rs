@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::datagram::HELLO_PIECE_BYTES;
 use crate::limits::{
     ANSWER_INTERVAL_INITIAL, GREETINGS_BEFORE_LONG, HELLO_PIECES_MAX, PROBE_INTERVAL_MAX,
-    REASSEMBLY_ENTRIES_MAX,
+    REASSEMBLY_ENTRIES_MAX, REASSEMBLY_ENTRIES_PER_ADDRESS, REASSEMBLY_ENTRIES_WITHOUT_TOKEN,
+    REASSEMBLY_SPAN,
 };
 use crate::time::{Span, Time};
 
@@ -25,7 +26,10 @@ pub(crate) fn key_of(hello: &[u8]) -> [u8; 8] {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) key: [u8; 8],
+    pub(crate) bytes: Vec<u8>,
     pub(crate) datagrams: Vec<Vec<u8>>,
+    /// Tokens that came since it was last said of itself.
+    pub(crate) tokens: u32,
     pub(crate) pending: HelloPending,
     pub(crate) retry: Retry,
     /// Times it was sent, whatever was heard between.
@@ -104,6 +108,9 @@ struct Entry {
     from: SocketAddr,
     key: [u8; 8],
     count: u8,
+    /// Its pieces are cut otherwise, and its sender is where it says.
+    has_token: bool,
+    since: Time,
     pieces: [Option<Vec<u8>>; HELLO_PIECES_MAX],
 }
 
@@ -120,16 +127,36 @@ pub(crate) struct Piece<'a> {
     pub(crate) key: [u8; 8],
     pub(crate) index: u8,
     pub(crate) count: u8,
+    /// Its token was right.
+    pub(crate) has_token: bool,
     pub(crate) bytes: &'a [u8],
 }
 
+/// What became of a piece.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It was the last one missing, and the whole is what its key says.
+    Whole(Vec<u8>),
+    /// There is more to come, or it is of no use.
+    Part,
+    /// The table has no room for a sender of whom nothing is proven.
+    NeedsToken,
+}
+
 impl Reassembly {
-    /// Takes a piece; the whole hello if it was the last one missing and the whole is what its key says.
-    pub(crate) fn take(&mut self, piece: &Piece<'_>, rng: &mut impl Rng) -> Option<Vec<u8>> {
+    /// Takes a piece.
+    pub(crate) fn take(&mut self, now: Time, piece: &Piece<'_>, rng: &mut impl Rng) -> Taken {
         if piece.count == 1 {
-            return (key_of(piece.bytes) == piece.key).then(|| piece.bytes.to_vec());
+            return match key_of(piece.bytes) == piece.key {
+                true => Taken::Whole(piece.bytes.to_vec()),
+                false => Taken::Part,
+            };
         }
-        let at = self.find_or_make(piece, rng);
+        let Some(at) = self.find_or_make(now, piece, rng) else { return Taken::NeedsToken };
+        self.put(at, piece).map_or(Taken::Part, Taken::Whole)
+    }
+
+    fn put(&mut self, at: usize, piece: &Piece<'_>) -> Option<Vec<u8>> {
         let entry = &mut self.entries[at];
         let count = usize::from(piece.count).min(HELLO_PIECES_MAX);
         *entry.pieces.get_mut(usize::from(piece.index))? = Some(piece.bytes.to_vec());
@@ -142,21 +169,43 @@ impl Reassembly {
         (key_of(&whole) == piece.key).then_some(whole)
     }
 
-    fn find_or_make(&mut self, piece: &Piece<'_>, rng: &mut impl Rng) -> usize {
-        let same =
-            |entry: &Entry| entry.from == piece.from && entry.key == piece.key && entry.count == piece.count;
+    /// The place of the piece's hello; none if there is none for it (§3.2).
+    fn find_or_make(&mut self, now: Time, piece: &Piece<'_>, rng: &mut impl Rng) -> Option<usize> {
+        let same = |entry: &Entry| {
+            let pieces = (entry.key, entry.count, entry.has_token);
+            entry.from == piece.from && pieces == (piece.key, piece.count, piece.has_token)
+        };
         if let Some(at) = self.entries.iter().position(same) {
-            return at;
+            return Some(at);
         }
-        let entry =
-            Entry { from: piece.from, key: piece.key, count: piece.count, pieces: Default::default() };
-        if self.entries.len() < REASSEMBLY_ENTRIES_MAX {
-            self.entries.push(entry);
-            return self.entries.len() - 1;
+        self.entries.retain(|entry| now - entry.since < REASSEMBLY_SPAN);
+        if !piece.has_token && self.entries.len() >= REASSEMBLY_ENTRIES_WITHOUT_TOKEN {
+            return None;
         }
-        let at = (rng.next_u32() as usize) % REASSEMBLY_ENTRIES_MAX;
-        self.entries[at] = entry;
-        at
+        let entry = Entry {
+            from: piece.from,
+            key: piece.key,
+            count: piece.count,
+            has_token: piece.has_token,
+            since: now,
+            pieces: Default::default(),
+        };
+        // Who sends in the name of an address takes none of its own places.
+        let is_same = |entry: &Entry| (entry.from, entry.has_token) == (piece.from, piece.has_token);
+        let of_address = self.entries.iter().enumerate().filter(|(_, entry)| is_same(entry));
+        let of_address: Vec<usize> = of_address.map(|(at, _)| at).collect();
+        let gives_way = if of_address.len() >= REASSEMBLY_ENTRIES_PER_ADDRESS {
+            Some(of_address[rng.next_u32() as usize % of_address.len()])
+        } else if self.entries.len() >= REASSEMBLY_ENTRIES_MAX {
+            Some(rng.next_u32() as usize % self.entries.len())
+        } else {
+            None
+        };
+        match gives_way {
+            Some(at) => self.entries[at] = entry,
+            None => self.entries.push(entry),
+        }
+        Some(gives_way.unwrap_or(self.entries.len() - 1))
     }
 }
 
@@ -169,7 +218,12 @@ mod tests {
     fn piece(hello: &[u8], port: u16, index: u8) -> Piece<'_> {
         let bytes = hello.chunks(HELLO_PIECE_BYTES).nth(usize::from(index)).unwrap();
         let count = hello.len().div_ceil(HELLO_PIECE_BYTES) as u8;
-        Piece { from: SocketAddr::from(([127, 0, 0, 1], port)), key: key_of(hello), index, count, bytes }
+        let from = SocketAddr::from(([127, 0, 0, 1], port));
+        Piece { from, key: key_of(hello), index, count, has_token: false, bytes }
+    }
+
+    fn proven(hello: &[u8], port: u16, index: u8) -> Piece<'_> {
+        Piece { has_token: true, ..piece(hello, port, index) }
     }
 
     #[test]
@@ -178,20 +232,36 @@ mod tests {
         let hello: Vec<u8> = (0..3000u32).map(|at| at as u8).collect();
         let mut table = Reassembly::default();
         for index in [2, 0, 0, 2] {
-            assert_eq!(table.take(&piece(&hello, 1, index), &mut rng), None);
+            assert_eq!(table.take(Time(0), &piece(&hello, 1, index), &mut rng), Taken::Part);
         }
-        assert_eq!(table.take(&piece(&hello, 1, 1), &mut rng), Some(hello));
+        assert_eq!(table.take(Time(0), &piece(&hello, 1, 1), &mut rng), Taken::Whole(hello));
         assert!(table.entries.is_empty());
     }
 
+    /// Whoever floods has no token, or floods from where it is: half of the table, and four places an address (§3.2).
     #[test]
-    fn a_flood_stays_in_the_table() {
+    fn a_flood_stays_in_the_table_and_leaves_room() {
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        let hello = vec![7; 3000];
+        let (hello, honest) = (vec![7; 3000], vec![8; 3000]);
         let mut table = Reassembly::default();
         for port in 0..10_000 {
-            assert_eq!(table.take(&piece(&hello, port, 0), &mut rng), None);
+            table.take(Time(0), &piece(&hello, port, 0), &mut rng);
+        }
+        assert_eq!(table.entries.len(), REASSEMBLY_ENTRIES_WITHOUT_TOKEN);
+        assert_eq!(table.take(Time(0), &piece(&honest, 1, 0), &mut rng), Taken::NeedsToken);
+        for first in 0..1_000u32 {
+            let other = [&first.to_be_bytes()[..], &[7; 2996]].concat();
+            assert_eq!(table.take(Time(0), &proven(&other, 9, 0), &mut rng), Taken::Part);
+        }
+        assert_eq!(table.entries.len(), REASSEMBLY_ENTRIES_WITHOUT_TOKEN + REASSEMBLY_ENTRIES_PER_ADDRESS);
+        for (index, expected) in [(0, Taken::Part), (1, Taken::Part), (2, Taken::Whole(honest.clone()))] {
+            assert_eq!(table.take(Time(0), &proven(&honest, 1, index), &mut rng), expected);
+        }
+        for port in 0..10_000 {
+            table.take(Time(0), &proven(&hello, port, 0), &mut rng);
         }
         assert_eq!(table.entries.len(), REASSEMBLY_ENTRIES_MAX);
+        assert_eq!(table.take(Time(0) + REASSEMBLY_SPAN, &piece(&honest, 1, 0), &mut rng), Taken::Part);
+        assert_eq!(table.entries.len(), 1, "the rest is too old");
     }
 }

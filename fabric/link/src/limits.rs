@@ -94,6 +94,25 @@ pub const HELLO_PIECES_MAX: usize = 3;
 /// Hellos that are being put together, of all senders: 64 of 3 datagrams are 230 KiB. A full table loses a random one.
 pub const REASSEMBLY_ENTRIES_MAX: usize = 64;
 
+/// Hellos that are being put together above which a new one needs a token of its address: half of the table, so that
+/// senders of whom nothing is proven leave the other half to those that are where they say.
+pub const REASSEMBLY_ENTRIES_WITHOUT_TOKEN: usize = REASSEMBLY_ENTRIES_MAX / 2;
+
+/// Hellos of one address that are being put together at once: a node says one to each identity of a host.
+pub const REASSEMBLY_ENTRIES_PER_ADDRESS: usize = 4;
+
+/// How long pieces of a hello are kept: longer than all of its pieces take.
+pub const REASSEMBLY_SPAN: Span = Span::seconds(10);
+
+/// Hellos opened a second that came with a token: see [`HELLOS_OF_PEERS_PER_SECOND`].
+pub const HELLOS_WITH_TOKEN_PER_SECOND: u64 = 300;
+
+/// How long a token is good for, at least, and at most twice that: until a hello is said again a few times.
+pub const TOKEN_SPAN: Span = Span::seconds(60);
+
+/// Tokens that a hello is said again with, between two times that it is said anyway: who is on the way can make them up.
+pub const TOKENS_PER_HELLO: u32 = 2;
+
 /// How much more may go to an unproven address than came from it (RFC 9000, section 8).
 pub const AMPLIFICATION_MAX: u64 = 3;
 

@@ -2,7 +2,7 @@
 //!
 //! `world` is the network, the clock and the faults, all from one seed; `node` is an endpoint with a small store beside
 //! it; `course` is a path with a rate and links that fill it; `seeds` runs many worlds; `cases` are single situations with
-//! their expected course; `epochs` is the change of roots; `noise` is bytes of anybody; `threats` is what an attacker tries,
+//! their expected course; `epochs` is the change of roots; `flood` hellos of many who are not there; `noise` is bytes of anybody; `threats` is what an attacker tries,
 //! `witness` knows all keys, and `nonces` that none of them seals twice.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is a test that failed")]
@@ -11,6 +11,7 @@ mod cases;
 mod clauses;
 mod course;
 mod epochs;
+mod flood;
 mod node;
 mod noise;
 mod nonces;
