@@ -42,6 +42,8 @@ pub struct Config {
     pub entropy: [u8; 32],
     /// Bytes of a record that this node sends or takes.
     pub record_bytes_max: usize,
+    /// Datagrams are padded to a few lengths, and links have other ids after a move: bystanders see less, and it costs more.
+    pub discreet: bool,
     /// Where datagrams come and go, from [`crate::bind`].
     pub socket: UdpSocket,
     /// The node's folder, in which the memo file is; it is there.
@@ -86,13 +88,14 @@ impl Driver {
         let not_sent = socket.not_sent();
         let (commands, line) = line()?;
         let timer = Timer::new()?;
-        let endpoint = Endpoint::new(link::Config {
+        let mut endpoint = Endpoint::new(link::Config {
             identity: config.identity,
             card: config.card,
             run: config.run,
             entropy: config.entropy,
             record_bytes_max: config.record_bytes_max,
         });
+        endpoint.set_discreet(config.discreet);
         let outside = Outside { memo, socket, events };
         let turns = Turns { endpoint, outside, line, timer, orders: VecDeque::new() };
         let thread = std::thread::Builder::new()

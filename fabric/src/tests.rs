@@ -56,6 +56,7 @@ impl Node {
             run,
             entropy: [random; 32],
             record_bytes_max: link::RECORD_BYTES_MAX,
+            discreet: false,
             socket: bind(address).unwrap(),
             folder: self.folder.path().to_owned(),
         };

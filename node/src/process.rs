@@ -42,6 +42,8 @@ pub struct Config {
     pub http: SocketAddr,
     /// Where datagrams come; port 0 takes the one of last time if it is free, else another.
     pub fabric: SocketAddr,
+    /// Datagrams are padded to a few lengths, and links have other ids after a move.
+    pub discreet: bool,
 }
 
 /// A value for a setting.
@@ -217,6 +219,7 @@ impl Node {
                 run,
                 entropy: entropy()?,
                 record_bytes_max: node_core::RECORD_BYTES_MAX,
+                discreet: config.discreet,
                 socket,
                 folder: path,
             },

@@ -120,6 +120,9 @@ pub struct NodeArguments {
     /// Where other nodes' datagrams come; port 0 takes the one of last time if it is free, else another
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = address)]
     pub fabric: SocketAddr,
+    /// Let bystanders see less: datagrams of few lengths, other link ids after a move; costs bytes and key exchanges
+    #[arg(long)]
+    pub discreet: bool,
     /// Print one JSON object when ready
     #[arg(long)]
     pub json: bool,
@@ -448,15 +451,15 @@ mod tests {
         };
         check(
             "node --dir d --app a.weft b.weft --http 127.0.0.1:80 --app c.weft --json",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], settings: [], allow_loss: [], http: 127.0.0.1:80, fabric: 0.0.0.0:0, json: true, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft", "b.weft", "c.weft"], settings: [], allow_loss: [], http: 127.0.0.1:80, fabric: 0.0.0.0:0, discreet: false, json: true, exit_with_stdin: false })"#,
         );
         check(
-            "node --dir d --app a.weft --http [::1]:0 --fabric [::1]:9 --exit-with-stdin",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], allow_loss: [], http: [::1]:0, fabric: [::1]:9, json: false, exit_with_stdin: true })"#,
+            "node --dir d --app a.weft --http [::1]:0 --fabric [::1]:9 --discreet --exit-with-stdin",
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], allow_loss: [], http: [::1]:0, fabric: [::1]:9, discreet: true, json: false, exit_with_stdin: true })"#,
         );
         check(
             "node --dir d --app a.weft --set jobs.lease=300000 --set shop.name=\"nuts=good\"",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [Set { app: "jobs", name: "lease", value: "300000" }, Set { app: "shop", name: "name", value: "\"nuts=good\"" }], allow_loss: [], http: 127.0.0.1:0, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [Set { app: "jobs", name: "lease", value: "300000" }, Set { app: "shop", name: "name", value: "\"nuts=good\"" }], allow_loss: [], http: 127.0.0.1:0, fabric: 0.0.0.0:0, discreet: false, json: false, exit_with_stdin: false })"#,
         );
         check("id --dir d", r#"Id { at: At { dir: "d", json: false }, qr: false }"#);
         check("id --dir d --qr", r#"Id { at: At { dir: "d", json: false }, qr: true }"#);
@@ -529,7 +532,7 @@ mod tests {
         );
         check(
             "node --dir d --app a.weft --http localhost:8095",
-            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], allow_loss: [], http: 127.0.0.1:8095, fabric: 0.0.0.0:0, json: false, exit_with_stdin: false })"#,
+            r#"Node(NodeArguments { dir: "d", apps: ["a.weft"], settings: [], allow_loss: [], http: 127.0.0.1:8095, fabric: 0.0.0.0:0, discreet: false, json: false, exit_with_stdin: false })"#,
         );
         check("demo", "Demo(DemoArguments { dir: None, app: None, json: false })");
         check(

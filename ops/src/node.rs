@@ -28,8 +28,8 @@ pub async fn run(arguments: NodeArguments, output: &mut Output) -> anyhow::Resul
     if arguments.exit_with_stdin {
         stop = stop.with_stdin()?;
     }
-    let NodeArguments { dir, apps, settings, allow_loss, http, fabric, .. } = arguments;
-    let config = Config { dir, apps, settings, allow_loss, http, fabric };
+    let NodeArguments { dir, apps, settings, allow_loss, http, fabric, discreet, .. } = arguments;
+    let config = Config { dir, apps, settings, allow_loss, http, fabric, discreet };
     let mut node = Node::start(config).await.map_err(with_advice)?;
     if !output.is_json() {
         node.ready().changes.iter().for_each(|plan| output.note(plan.to_string().trim_end()));

@@ -57,6 +57,7 @@ pub struct Endpoint {
     /// What the driver can send.
     datagram_bytes_max: usize,
     epochs: Epochs,
+    is_discreet: bool,
 }
 
 impl Endpoint {
@@ -86,7 +87,13 @@ impl Endpoint {
             hello_sequence: 0,
             datagram_bytes_max: DATAGRAM_BYTES_MAX,
             epochs: Epochs::default(),
+            is_discreet: false,
         }
+    }
+
+    /// Whether datagrams are padded to a few lengths and a move ends the epoch. To be said before there are peers.
+    pub fn set_discreet(&mut self, is_discreet: bool) {
+        self.is_discreet = is_discreet;
     }
 
     /// When epochs end. To be said before there are peers.
@@ -107,9 +114,9 @@ impl Endpoint {
         self.rng.fill_bytes(&mut entropy);
         let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
         let (datagram_bytes_max, record_bytes_max) = (self.datagram_bytes_max, self.config.record_bytes_max);
-        let epochs = self.epochs;
+        let (epochs, is_discreet) = (self.epochs, self.is_discreet);
         let config = Config { identity, card, run, entropy, record_bytes_max };
-        *self = Endpoint { datagram_bytes_max, epochs, ..Endpoint::new(config) };
+        *self = Endpoint { datagram_bytes_max, epochs, is_discreet, ..Endpoint::new(config) };
     }
 
     /// Runs `act` on the link of a peer, and brings timers and routes up to date.
@@ -179,6 +186,7 @@ impl Endpoint {
         if !self.links.contains_key(&node) {
             let mut link = Link::new(node, self.config.record_bytes_max);
             link.epochs = self.epochs;
+            link.is_discreet = self.is_discreet;
             link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
             if let Some(place) = peer.memo.as_ref().filter(|_| !self.removed.contains(&node)) {
                 link.restore(place, &self.config);

@@ -45,6 +45,8 @@ pub(crate) struct EpochChange {
     offering: Option<Offering>,
     gathering: Option<Gathering>,
     accepting: Option<Accepting>,
+    /// It ends now, whatever it carried (§10.7).
+    pub(crate) is_over: bool,
     /// The peer did not answer, and nothing else is to be said: it is not asked until it is heard.
     gave_up: bool,
 }
@@ -167,6 +169,9 @@ impl Link {
         let silent = self.epoch.gave_up || self.conversation.recovery.probes() > 0;
         if !may_offer || silent || self.epoch.offering.is_some() {
             return None;
+        }
+        if self.epoch.is_over {
+            return Some(Time(0));
         }
         let (first, last) = session.carried?;
         if session.bytes >= self.epochs.bytes {

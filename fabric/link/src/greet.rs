@@ -77,6 +77,10 @@ impl Link {
         if frames.is_empty() {
             Frame::Ping.encode(&mut frames);
         }
+        if self.is_discreet {
+            // Zeros are padding.
+            frames.resize(FIRST_FRAMES_BYTES, 0);
+        }
         frames
     }
 

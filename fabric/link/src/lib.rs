@@ -20,6 +20,7 @@ mod congestion;
 mod conversation;
 mod datagram;
 mod datagram_size;
+mod discretion;
 mod dispatch;
 pub mod effect;
 mod endpoint;

@@ -241,5 +241,9 @@ pub const EPOCH_BYTES: u64 = 1 << 30;
 /// and pays for one epoch an hour.
 pub const REST_AFTER: Span = Span::seconds(60);
 
+/// Bytes to which datagrams are padded where it is asked for, beside the full ones: five lengths say of a line of text no
+/// more than that it is one, and double what is sent at most.
+pub const PADDED_BYTES: [usize; 5] = [64, 128, 256, 512, 1_024];
+
 /// Addresses of peers that are kept for the sake of their hellos: more than a node has peers.
 pub const KNOWN_ADDRESSES_MAX: usize = 65_536;

@@ -95,6 +95,8 @@ pub(crate) struct Link {
     pub(crate) fetch: Option<CardFetch>,
     pub(crate) conversation: Conversation,
     pub(crate) epochs: Epochs,
+    /// Datagrams are padded, and a move ends the epoch.
+    pub(crate) is_discreet: bool,
     pub(crate) epoch: EpochChange,
     pub(crate) acknowledging: Acknowledging,
     pub(crate) hail_in_flight: Option<HailInFlight>,
@@ -147,6 +149,7 @@ impl Link {
             fetch: None,
             conversation: Conversation::new(record_bytes_max),
             epochs: Epochs::default(),
+            is_discreet: false,
             epoch: EpochChange::default(),
             acknowledging: Acknowledging::default(),
             hail_in_flight: None,

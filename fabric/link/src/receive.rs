@@ -132,6 +132,7 @@ impl Link {
         let challenge = call.random();
         if self.path.follow(call.now, from, challenge) {
             self.conversation.recovery.path_changed();
+            self.moved();
         }
     }
 
@@ -170,6 +171,10 @@ impl Link {
             _ => None,
         });
         if let Some(data) = challenged {
+            // To the peer this node is elsewhere, unless it asks with its first packet.
+            if number > 0 {
+                self.moved();
+            }
             self.answer_challenge(data, arrival, call);
         }
         let Some(session) = self.current.as_mut().filter(|_| kept) else { return };
@@ -249,6 +254,7 @@ impl Link {
     fn answer_challenge(&mut self, data: [u8; 8], arrival: Arrival, call: &mut Call<'_>) {
         let mut frames = Vec::new();
         Frame::PathResponse(data).encode(&mut frames);
+        self.pad_answer(&mut frames, PACKET_OVERHEAD_BYTES, arrival);
         let Some(session) = &mut self.current else { return };
         debug_assert!(frames.len() + PACKET_OVERHEAD_BYTES <= 3 * arrival.bytes);
         if let Some((_, bytes)) = session.seal(&frames) {

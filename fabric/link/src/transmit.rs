@@ -90,6 +90,7 @@ impl Link {
             let largest_at = self.acknowledging.largest_at;
             self.acknowledging = Acknowledging { largest_at, ..Acknowledging::default() };
         }
+        self.pad_packet(&mut frames, PACKET_OVERHEAD_BYTES);
         self.send_frames(to, &frames, contents, call)
     }
 
@@ -113,6 +114,7 @@ impl Link {
         self.probes_due = 0;
         let (mut frames, mut contents) = (Vec::new(), Vec::new());
         self.write_challenge(call.now, &mut frames, CHALLENGE_FRAME_BYTES, &mut contents);
+        self.pad_packet(&mut frames, PACKET_OVERHEAD_BYTES);
         !contents.is_empty() && self.send_frames(to, &frames, contents, call)
     }
 
@@ -238,6 +240,7 @@ impl Link {
         if frames.is_empty() {
             Frame::Ping.encode(&mut frames);
         }
+        self.pad(&mut frames, HAIL_OVERHEAD_BYTES, DATAGRAM_BYTES_MAX, room);
         let which = self.speaking();
         let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
         let Some((number, bytes)) = session.seal_hail(&frames) else {
@@ -304,9 +307,10 @@ impl Link {
     fn hail_as_probe(&mut self, call: &mut Call<'_>) {
         let which = self.speaking();
         let Some(to) = self.path.address() else { return };
-        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
         let mut frames = Vec::new();
         Frame::Ping.encode(&mut frames);
+        self.pad(&mut frames, HAIL_OVERHEAD_BYTES, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MAX);
+        let Some(session) = which.and_then(|which| self.session_mut(which)) else { return };
         if let Some((_, bytes)) = session.seal_hail(&frames) {
             self.emit(to, bytes, call);
         }

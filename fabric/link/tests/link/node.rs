@@ -89,6 +89,7 @@ pub struct Node {
     /// What its driver can send.
     pub datagram_bytes_max: usize,
     pub epochs: Epochs,
+    pub is_discreet: bool,
 }
 
 impl Node {
@@ -124,6 +125,7 @@ impl Node {
             clock_offset: 0,
             datagram_bytes_max: link::limits::DATAGRAM_BYTES_MAX,
             epochs: Epochs::default(),
+            is_discreet: false,
         }
     }
 
@@ -145,6 +147,7 @@ impl Node {
         let mut endpoint = Endpoint::new(config);
         endpoint.set_datagram_bytes_max(self.datagram_bytes_max);
         endpoint.set_epochs(self.epochs);
+        endpoint.set_discreet(self.is_discreet);
         for peer in &self.peers {
             let memo = self.memos.get(&peer.node).copied().map(link::MemoPlace);
             endpoint.add_peer(now, Peer { memo, ..peer.clone() });

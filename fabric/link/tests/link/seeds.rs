@@ -58,6 +58,9 @@ fn storm(seed: u64, rollbacks: bool, less: Less, prepare: fn(&mut World)) -> Wor
     let epochs = epochs(seed);
     world.nodes.iter_mut().for_each(|node| node.epochs = epochs);
     world.kills_between_epochs = true;
+    for node in 0..3 {
+        world.nodes[node].is_discreet = (seed / 8) % 4 == node as u64;
+    }
     prepare(&mut world);
     world.rollbacks = rollbacks;
     world.wanderer = (seed % 2 == 1).then_some(2);
