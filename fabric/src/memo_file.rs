@@ -187,7 +187,15 @@ mod tests {
     fn place(number: u8, counter: u64) -> Place {
         let run = Run { counter, random: [0; 16] };
         let hello_heard = HelloCounters { run_counter: run.counter, hello_sequence: 0 };
-        Memo { peer: peer(number), current: None, pending: None, hello_heard, address: None }.encode()
+        Memo {
+            peer: peer(number),
+            current: None,
+            pending: None,
+            hello_heard,
+            address: None,
+            is_fenced: false,
+        }
+        .encode()
     }
 
     fn folder() -> tempfile::TempDir {

@@ -1,6 +1,6 @@
 //! The memo: what a link keeps over a restart, 256 bytes in a place of its own.
 //!
-//! Layout, numbers big-endian: version (1 byte: 1), flags (1), peer (32), hello counters heard from the peer: run (8) and
+//! Layout, numbers big-endian: version (1 byte: 1), flags (1: 1 if the link is fenced), peer (32), hello counters heard from the peer: run (8) and
 //! sequence (8), current and then pending root, each 65 bytes: role (1: none 0, initiator 1, responder 2), epoch (8),
 //! root (32), the peer's run (24); address: 0, 4 or 6 (1), address (16, the shorter one filled with zeros), port (2);
 //! zeros; at the end a checksum of 16 bytes over all before it. A place of zeros has never been written.
@@ -72,6 +72,9 @@ pub struct Memo {
     pub hello_heard: HelloCounters,
     /// Where the peer was proven to be last.
     pub address: Option<SocketAddr>,
+    /// The peer knows a later start of this node than one that it had confirmed: this is one of two copies, and says
+    /// nothing on this link until a person decides.
+    pub is_fenced: bool,
 }
 
 /// A place that holds no memo of this version: a lost memo. The link starts with a hello.
@@ -97,7 +100,7 @@ impl Memo {
     /// The memo as its place.
     pub fn encode(&self) -> Place {
         let mut bytes = Zeroizing::new(Vec::with_capacity(PLACE_BYTES));
-        bytes.extend_from_slice(&[VERSION, 0]);
+        bytes.extend_from_slice(&[VERSION, u8::from(self.is_fenced)]);
         bytes.extend_from_slice(self.peer.as_bytes());
         bytes.extend_from_slice(&self.hello_heard.run_counter.to_be_bytes());
         bytes.extend_from_slice(&self.hello_heard.hello_sequence.to_be_bytes());
@@ -141,6 +144,7 @@ impl fmt::Debug for Memo {
             .field("pending", &self.pending)
             .field("hello_heard", &self.hello_heard)
             .field("address", &self.address)
+            .field("is_fenced", &self.is_fenced)
             .finish()
     }
 }
@@ -191,7 +195,7 @@ fn decode_body(body: &[u8]) -> Option<Memo> {
     let (current, rest) = decode_held(rest)?;
     let (pending, rest) = decode_held(rest)?;
     let (address, rest) = decode_address(rest)?;
-    let unused_is_zero = *flags == 0 && rest.iter().all(|byte| *byte == 0);
+    let unused_is_zero = *flags <= 1 && rest.iter().all(|byte| *byte == 0);
     unused_is_zero.then_some(Memo {
         peer: NodeId::from_bytes(*peer),
         current,
@@ -201,6 +205,7 @@ fn decode_body(body: &[u8]) -> Option<Memo> {
             hello_sequence: u64::from_be_bytes(*hello_sequence),
         },
         address,
+        is_fenced: *flags == 1,
     })
 }
 
@@ -251,14 +256,17 @@ mod tests {
             pending: None,
             hello_heard: HelloCounters::default(),
             address: Some(SocketAddr::from(([127, 0, 0, 1], 4711))),
+            is_fenced: false,
         };
+        let fenced = Memo { is_fenced: true, ..memo.clone() };
         let current = 2 + 32 + 16;
         let pending = current + HELD_BYTES;
         let address = pending + HELD_BYTES;
         let table = [
             ("a newer version", 0, 2, Err(MemoError::Version(2))),
             ("nothing", 1, 0, Ok(memo.clone())),
-            ("an unknown flag", 1, 1, Err(MemoError::Field)),
+            ("a fence", 1, 1, Ok(fenced)),
+            ("an unknown flag", 1, 2, Err(MemoError::Field)),
             ("an unknown role", current, 3, Err(MemoError::Field)),
             ("no role but a root", current, 0, Err(MemoError::Field)),
             ("a run without a role", pending + HELD_BYTES - 1, 1, Err(MemoError::Field)),

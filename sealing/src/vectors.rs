@@ -166,6 +166,7 @@ fn memo(lines: &mut Lines, peer: crate::NodeId, root: crate::Root) {
         pending: None,
         hello_heard: HelloCounters::default(),
         address: Some("192.0.2.1:4711".parse().unwrap()),
+        is_fenced: false,
     };
     lines.bytes("memo", memo.encode());
 }

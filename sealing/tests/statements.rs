@@ -222,14 +222,17 @@ fn memo() -> impl Strategy<Value = Memo> {
     let counters = (any::<u64>(), any::<u64>())
         .prop_map(|(run_counter, hello_sequence)| HelloCounters { run_counter, hello_sequence });
     let option = prop::option::of::<BoxedStrategy<Held>>;
-    (any::<[u8; 32]>(), option(held().boxed()), option(held().boxed()), counters, prop::option::of(address()))
-        .prop_map(|(peer, current, pending, hello_heard, address)| Memo {
+    let roots = (option(held().boxed()), option(held().boxed()));
+    (any::<[u8; 32]>(), roots, counters, prop::option::of(address()), any::<bool>()).prop_map(
+        |(peer, (current, pending), hello_heard, address, is_fenced)| Memo {
             peer: NodeId::from_bytes(peer),
             current,
             pending,
             hello_heard,
             address,
-        })
+            is_fenced,
+        },
+    )
 }
 
 proptest! {
@@ -324,6 +327,7 @@ fn a_memo_does_not_show_its_roots() {
         pending: None,
         hello_heard: HelloCounters::default(),
         address: None,
+        is_fenced: false,
     };
     assert!(format!("{memo:?}").contains("Root(secret)"));
 }

@@ -170,6 +170,9 @@ pub enum DownReason {
     Silent,
     /// It heard a later start of this node: this one was set back in time, or there is a copy of it.
     Behind,
+    /// It heard a later start of this node, whose run it had confirmed: there are two copies. Nothing is said on this link
+    /// until the peer is removed here and added again.
+    Fenced,
 }
 
 impl fmt::Display for DownReason {
@@ -180,6 +183,10 @@ impl fmt::Display for DownReason {
             DownReason::Silent => "it does not answer at any known address",
             DownReason::Behind => {
                 "it heard a later start of this node: this one is a restored or copied folder"
+            }
+            DownReason::Fenced => {
+                "fenced: another copy of this node runs, and the peer took that one. Stop one of the two; for this one to \
+                 go on, remove the peer here, add it again, and start this node anew"
             }
         })
     }

@@ -146,6 +146,13 @@ impl Endpoint {
         Some(result)
     }
 
+    /// As [`Endpoint::with`], for what comes from the network: a fenced link hears nothing.
+    fn hear(&mut self, now: Time, node: NodeId, act: impl FnOnce(&mut Link, &mut Call<'_>)) {
+        if self.links.get(&node).is_some_and(|link| !link.is_fenced) {
+            self.with(now, node, act);
+        }
+    }
+
     fn refresh(&mut self, node: NodeId) {
         let Some(link) = self.links.get_mut(&node) else { return };
         let at = link.next_timeout();
@@ -319,25 +326,25 @@ impl Endpoint {
             }
             Datagram::Token { key, token } => {
                 if let Some(node) = self.routes.get(&key).copied() {
-                    self.with(now, node, |link, call| link.on_token(key, token, call));
+                    self.hear(now, node, |link, call| link.on_token(key, token, call));
                 }
             }
             Datagram::Answer { key, bytes } => self.on_answer(now, key, bytes, from),
             Datagram::Packet(sealed) => match self.routes.get(&sealed.id).copied() {
                 Some(node) => {
-                    self.with(now, node, |link, call| link.on_packet(&sealed, arrival, call));
+                    self.hear(now, node, |link, call| link.on_packet(&sealed, arrival, call));
                 }
                 None => self.hint(now, &sealed, from),
             },
             Datagram::Hail { run, sealed } => match self.routes.get(&sealed.id).copied() {
                 Some(node) => {
-                    self.with(now, node, |link, call| link.on_hail(run, &sealed, arrival, call));
+                    self.hear(now, node, |link, call| link.on_hail(run, &sealed, arrival, call));
                 }
                 None => self.hint(now, &sealed, from),
             },
             Datagram::Hint { id, cause } => {
                 if let Some(node) = self.routes.get(&id).copied() {
-                    self.with(now, node, |link, call| link.on_hint(id, cause, call));
+                    self.hear(now, node, |link, call| link.on_hint(id, cause, call));
                 }
             }
             Datagram::CardRequest { hash, index } => self.on_card_request(hash, index, from),
@@ -381,7 +388,7 @@ impl Endpoint {
             Taken::NeedsToken => return self.ask_for_token(now, from, key, bytes),
         };
         if let Some(node) = self.routes.get(&key).copied() {
-            self.with(now, node, |link, call| link.on_hello_again((key, hello.len()), from, call));
+            self.hear(now, node, |link, call| link.on_hello_again((key, hello.len()), from, call));
             return;
         }
         let bucket = match (piece.has_token, self.known_addresses.contains(&from)) {
@@ -399,7 +406,7 @@ impl Endpoint {
         let Ok(opened) = open_hello(&self.config.identity, &self.config.card, &hello) else { return };
         if self.links.contains_key(&opened.node) {
             let size = (key, hello.len());
-            self.with(now, opened.node, |link, call| link.on_hello(&opened, size, from, call));
+            self.hear(now, opened.node, |link, call| link.on_hello(&opened, size, from, call));
             return;
         }
         let bytes = datagram::answer(key, &opened.decline(NOT_A_PEER, 0));
@@ -411,7 +418,7 @@ impl Endpoint {
 
     fn on_answer(&mut self, now: Time, key: [u8; 8], bytes: &[u8], from: SocketAddr) {
         if let Some(node) = self.routes.get(&key).copied() {
-            self.with(now, node, |link, call| link.on_answer(key, bytes, from, call));
+            self.hear(now, node, |link, call| link.on_answer(key, bytes, from, call));
         }
     }
 
@@ -427,7 +434,7 @@ impl Endpoint {
 
     fn on_card_answer(&mut self, now: Time, hash: &[u8; 32], place: (u8, u8), piece: &[u8]) {
         if let Some(node) = self.routes.get(&key_of_card(hash)).copied() {
-            self.with(now, node, |link, call| link.on_card(hash, place, piece, call));
+            self.hear(now, node, |link, call| link.on_card(hash, place, piece, call));
         }
     }
 

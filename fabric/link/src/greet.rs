@@ -350,9 +350,12 @@ impl Link {
         let Some(said) = self.said.take() else { return };
         if said.is_second {
             self.set_state(PeerState::Down { why: DownReason::Behind }, call.effects);
-            // A run that was proven here has a copy: which of them is to go on, a person says.
-            if !self.was_met && !std::mem::replace(&mut self.was_behind, true) {
+            if !std::mem::replace(&mut self.was_behind, true) {
                 call.effects.push(Effect::Behind { peer: self.node, known });
+            }
+            // A run that was proven here has a copy: which of them is to go on, a person says.
+            if self.was_met {
+                return self.fence(call.effects);
             }
         }
         self.say_hello(Said::retry_of(&said), call);

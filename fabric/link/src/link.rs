@@ -118,6 +118,8 @@ pub(crate) struct Link {
     pub(crate) was_met: bool,
     /// The owner was told that this run is behind what the peer knows.
     pub(crate) was_behind: bool,
+    /// There are two copies of this node, and the peer took the other one: nothing is said or heard on this link (§4.7).
+    pub(crate) is_fenced: bool,
     /// When a peer that was not met is greeted, if nothing that greets it is under way.
     pub(crate) greet_at: Option<Time>,
     /// When a hello of ours is said, if the accepted one of the peer is not confirmed and records wait.
@@ -167,6 +169,7 @@ impl Link {
             faults_told: Bucket::new(crate::limits::FAULT_INTERVAL, 1),
             was_met: false,
             was_behind: false,
+            is_fenced: false,
             greet_at: None,
             confirm_by: None,
             asking: None,
@@ -185,6 +188,10 @@ impl Link {
         self.current = memo.current.map(|held| Session::restored(held, me.run));
         self.pending = memo.pending.map(|held| Session::restored(held, me.run));
         self.hello_heard = memo.hello_heard;
+        if memo.is_fenced {
+            self.is_fenced = true;
+            self.state = PeerState::Down { why: DownReason::Fenced };
+        }
         if let Some(address) = memo.address {
             self.path.learn(&[address]);
         }
@@ -299,6 +306,7 @@ impl Link {
             pending: self.pending.as_ref().map(Session::held),
             hello_heard: self.hello_heard,
             address: self.path.address().filter(|_| self.path.is_proven()),
+            is_fenced: self.is_fenced,
         };
         effects.push(Effect::SaveMemo { peer: self.node, place: MemoPlace(memo.encode()) });
     }
@@ -343,6 +351,16 @@ impl Link {
         retries.into_iter().flatten().for_each(|retry| retry.heard(now));
     }
 
+    /// The peer knows a later start of this node, and had confirmed this one: which of the two copies goes on here, a
+    /// person decides. Kept over starts, so that the two do not take turns (§4.7).
+    pub(crate) fn fence(&mut self, effects: &mut Vec<Effect>) {
+        self.is_fenced = true;
+        self.said = None;
+        self.fetch = None;
+        self.set_state(PeerState::Down { why: DownReason::Fenced }, effects);
+        self.save_memo(effects);
+    }
+
     /// Ends the link's sessions and starts its streams anew; its place is emptied.
     pub(crate) fn forget_sessions(&mut self, effects: &mut Vec<Effect>) {
         self.current = None;
@@ -354,6 +372,9 @@ impl Link {
 
     /// §7.1.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
+        if self.is_fenced {
+            return None;
+        }
         [
             self.said.as_ref().map(|said| said.retry.at),
             self.hail_in_flight.as_ref().map(|hailed| hailed.retry.at),
@@ -400,6 +421,9 @@ impl Link {
 
     /// Does whatever the state asks for.
     pub(crate) fn pump(&mut self, call: &mut Call<'_>) {
+        if self.is_fenced {
+            return;
+        }
         if self.hello_wanted || (self.speaking().is_none() && self.has_work()) {
             self.greet(call);
         }
