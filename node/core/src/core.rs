@@ -268,10 +268,6 @@ impl Core {
         node == self.me || self.peers.get(&node).is_some_and(|row| !row.removed)
     }
 
-    fn is_removed(&self, node: NodeId) -> bool {
-        self.peers.get(&node).is_some_and(|row| row.removed)
-    }
-
     fn heard_of_link(&mut self, said: link::Effect) {
         match said {
             link::Effect::Record { peer, declaration, number, tag, payload } => {
@@ -333,12 +329,18 @@ impl Core {
         if !self.is_peer(node) && peers >= PEERS_MAX {
             return Err(ControlError::TooManyPeers(PEERS_MAX));
         }
+        if let Some(other) = self.called(&name).filter(|other| *other != node) {
+            return Err(ControlError::NameTaken { name, node: other });
+        }
+        // What it was called before it was removed may be another one's name by now.
+        let before = self.peers.get(&node).map(|row| row.name.clone());
+        let before = before.filter(|name| self.called(name).is_none_or(|other| other == node));
         let old = self.peers.remove(&node);
         let mut addresses = if addresses.is_empty() { ticket.addresses().to_vec() } else { addresses };
         addresses.extend(old.iter().flat_map(|row| row.addresses.iter().copied()));
         let card = old.as_ref().and_then(|row| row.card_beside(ticket));
         let row = PeerRow {
-            name: if name.is_empty() { old.as_ref().map_or(name, |row| row.name.clone()) } else { name },
+            name: if name.is_empty() { before.unwrap_or_default() } else { name },
             card_hash: card.as_ref().map_or(ticket.card_hash(), Card::hash),
             card: card.map(|card| card.bytes().to_vec()),
             addresses: newest_first(addresses),
@@ -349,6 +351,12 @@ impl Core {
         self.strangers.retain(|stranger| *stranger != node);
         self.batch.streams.extend(self.outbox.streams_to(node));
         Ok(Reply::Done)
+    }
+
+    /// The peer of a name.
+    fn called(&self, name: &str) -> Option<NodeId> {
+        let is = |(_, row): &(&NodeId, &PeerRow)| !row.removed && !name.is_empty() && row.name == name;
+        self.peers.iter().find(is).map(|(node, _)| *node)
     }
 
     /// The disk has room again, or none.
@@ -370,16 +378,19 @@ impl Core {
     }
 
     fn remove_peer(&mut self, node: NodeId) -> Result<Reply, ControlError> {
-        let known = self.peers.get(&node).filter(|row| !row.removed).cloned();
-        // A node that never was a peer, but for which sends wait, is removed too: they are refused.
-        let waits = || !self.outbox.streams_to(node).is_empty() && node != self.me;
-        let known = known.or_else(|| waits().then(PeerRow::default));
-        let row = PeerRow { removed: true, ..known.ok_or(ControlError::NoSuchPeer(node))? };
+        // A node that is no peer, or no more, but for which sends wait, is removed too: they are refused.
+        let waits = !self.outbox.streams_to(node).is_empty() && node != self.me;
+        if !waits && self.peers.get(&node).is_none_or(|row| row.removed) {
+            return Err(ControlError::NoSuchPeer(node));
+        }
+        let row = PeerRow { removed: true, ..self.peers.get(&node).cloned().unwrap_or_default() };
         self.write_peer(node, row);
         self.link_states.remove(&node);
         self.batch.commands.push(Command::RemovePeer(node));
+        // What was sent until now is refused, as soon as the app that hears it runs. What is sent from now on begins a stream
+        // and waits, as for a node that was never added.
         for stream in self.outbox.streams_to(node) {
-            self.refuse_removed(stream);
+            self.end_stream(stream, "the peer was removed; arrival unknown");
         }
         Ok(Reply::Done)
     }
@@ -586,11 +597,6 @@ impl Core {
         self.effects.push_back(Effect::Out(released));
     }
 
-    /// What is sent to a removed peer is refused, as soon as the app that hears it runs.
-    fn refuse_removed(&mut self, stream: StreamId) {
-        self.end_stream(stream, "the peer was removed; arrival unknown");
-    }
-
     /// Gives the link what it may have of a stream. What is for an unknown peer waits, and so does what an app sent
     /// that does not run now.
     fn hand_over(&mut self, stream: StreamId) {
@@ -601,14 +607,11 @@ impl Core {
         if self.outbox.stream(stream).is_some_and(|own| own.ended.is_some()) {
             return self.refuse_unsettled(stream);
         }
-        if self.is_removed(route.peer) {
-            return self.refuse_removed(stream);
-        }
-        let Some(own) = self.outbox.stream_mut(stream) else { return };
         let peer = route.peer;
-        if peer != self.me && !self.peers.contains_key(&peer) {
+        if !self.is_peer(peer) {
             return;
         }
+        let Some(own) = self.outbox.stream_mut(stream) else { return };
         let (declaration, records) = own.hand_over();
         if let Some(declaration) = declaration {
             self.let_out(Out::Link(Command::Declare { peer, declaration }));

@@ -36,7 +36,33 @@ enum Taken {
     /// With what is to be kept and told of it, if anything is.
     Done(Option<Outcome>),
     /// Not now: for a reason that may go away.
-    Waits(String),
+    Waits(Why),
+}
+
+/// Why a record waits, as it is said here and to its sender.
+struct Why {
+    here: String,
+    there: String,
+}
+
+impl Why {
+    /// The same words on both ends.
+    fn both(words: String) -> Why {
+        Why { here: words.clone(), there: words }
+    }
+
+    /// The app does not take what was sent, for which two versions of it run.
+    fn of_versions(input: &str, error: &EventError) -> Why {
+        let versions = "another version of the app: start the older of the two with the newer one";
+        let input = match error {
+            EventError::NoSuchInput { .. } => String::new(),
+            _ => format!("input `{input}`: "),
+        };
+        Why {
+            here: format!("{input}{error}. The sender runs {versions}"),
+            there: format!("{input}{error}. The peer runs {versions}"),
+        }
+    }
 }
 
 impl Core {
@@ -190,7 +216,7 @@ impl Core {
         }
         if !self.inbox.contains_key(&key) && self.streams_of(peer) >= STREAMS_PER_PEER_MAX {
             let reason = format!("this node keeps {STREAMS_PER_PEER_MAX} streams of a peer, and has as many");
-            return self.waits(peer, declaration, number, reason);
+            return self.waits(peer, declaration, number, Why::both(reason));
         }
         let fresh = || Inbound::new(&declaration.from_app, &declaration.to_app);
         let inbound = self.inbox.entry(key).or_insert_with(fresh);
@@ -208,7 +234,7 @@ impl Core {
         }
         match self.take_record(peer, declaration, payload) {
             Taken::Done(outcome) => self.heard(key, number, tag, outcome),
-            Taken::Waits(reason) => self.waits(peer, declaration, number, reason),
+            Taken::Waits(why) => self.waits(peer, declaration, number, why),
         }
     }
 
@@ -220,10 +246,14 @@ impl Core {
         let Declaration { from_app, to_app, .. } = declaration;
         let outcomes = self.inbox.get(&(peer, declaration.stream)).map_or(0, |i| i.heard.outcomes.len());
         if outcomes >= OUTCOMES_PER_STREAM_MAX {
-            return Taken::Waits(format!("{outcomes} refusals and answers of this stream are not settled"));
+            let why = format!("{outcomes} refusals and answers of this stream are not settled");
+            return Taken::Waits(Why::both(why));
         }
         if !self.apps.contains_key(to_app) {
-            return Taken::Waits(format!("no app {to_app} runs on the peer"));
+            return Taken::Waits(Why {
+                here: format!("no app {to_app} runs here: start this node with it (--app)"),
+                there: format!("no app {to_app} runs on the peer: start it there (--app)"),
+            });
         }
         let Some((name, arguments)) = read_payload(payload) else {
             return Taken::Done(Some(Outcome::Refused("the record does not read".to_owned())));
@@ -232,14 +262,17 @@ impl Core {
             Ok(applied) => Taken::Done(applied.carried.map(Outcome::Answered)),
             Err(error @ EventError::NoRoom { .. }) => {
                 self.waits_for_room = true;
-                Taken::Waits(error.to_string())
+                Taken::Waits(Why::both(error.to_string()))
             }
             Err(EventError::Grows) => {
                 self.waits_for_room = true;
-                Taken::Waits("the peer's disk has no room".to_owned())
+                Taken::Waits(Why {
+                    here: "the disk has no room".to_owned(),
+                    there: "the peer's disk has no room".to_owned(),
+                })
             }
             Err(error @ (EventError::NoSuchInput { .. } | EventError::Shape { .. })) => {
-                Taken::Waits(error.to_string())
+                Taken::Waits(Why::of_versions(name, &error))
             }
             Err(error @ (EventError::Refused { .. } | EventError::Budget { .. })) => {
                 Taken::Done(Some(Outcome::Refused(cut_reason(error.to_string()))))
@@ -272,11 +305,11 @@ impl Core {
         }
     }
 
-    fn waits(&mut self, peer: NodeId, declaration: &Declaration, number: u64, reason: String) {
+    fn waits(&mut self, peer: NodeId, declaration: &Declaration, number: u64, Why { here, there }: Why) {
         let stream = declaration.stream;
-        let reason = cut_reason(reason);
+        let reason = cut_reason(if peer == self.me { here.clone() } else { there });
         if let Some(inbound) = self.inbox.get_mut(&(peer, stream)) {
-            inbound.waiting = Some(reason.clone());
+            inbound.waiting = Some(here);
         }
         self.batch.commands.push(Command::Waiting { peer, stream, number, reason });
     }

@@ -194,6 +194,14 @@ pub enum ControlError {
     /// One's own ticket.
     #[error("this is the ticket of this node itself: add it on the other node")]
     OwnTicket,
+    /// Another peer is called so.
+    #[error("{node} is called {name} here: give this one another name, or remove that one")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The peer that has it.
+        node: NodeId,
+    },
     /// No such peer.
     #[error("{0} is no peer of this node: `selvedge peer list` shows them")]
     NoSuchPeer(NodeId),

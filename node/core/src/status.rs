@@ -161,7 +161,14 @@ impl Core {
             return Some(format!("being refused: {reason}"));
         }
         if !self.is_peer(route.peer) {
-            return Some("it is not a peer of this node: `selvedge peer add` with its ticket".to_owned());
+            let is = if self.peers.contains_key(&route.peer) {
+                "it was removed"
+            } else {
+                "it is not a peer of this node"
+            };
+            return Some(format!(
+                "{is}: `selvedge peer add` with its ticket sends it, `selvedge peer remove` gives it up"
+            ));
         }
         match (&stream.waiting, self.link_states.get(&route.peer)) {
             (Some(said), _) => Some(said.clone()),

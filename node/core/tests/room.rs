@@ -205,12 +205,94 @@ fn an_outcome_waits_for_room_and_one_apps_unsettled_sends_are_its_own() {
     }
     assert!(heard > BURSTS, "a full share lets outcomes through");
 
-    // What waits for the stranger is given up: there is room, and the outcome is heard, once.
+    // What waits for the stranger is given up: there is room, and the outcome is heard, once. What its handler sends waits
+    // again.
     let remove = Control::RemovePeer(nobody);
     assert!(matches!(node.ask(Input::Control { reply: ReplyId(3), control: remove }), Reply::Done));
-    (heard, filled) = (heard + 1, filled + 75);
+    heard += 1;
     assert_eq!(node.view("chain", "both"), format!(r#"{{"heard":{heard},"ended":{filled}}}"#));
     assert_eq!(outcome(&mut node, heard), format!(r#"{{"heard":{heard},"ended":{filled}}}"#));
+}
+
+#[test]
+fn what_is_sent_to_a_removed_peer_waits_as_for_one_that_was_never_added() {
+    let mut node = Node::start();
+    let ticket = Identity::from_seed(&[7; 64]).ticket(1, &[]);
+    let ben = ticket.node();
+    let control = |node: &mut Node, control| node.ask(Input::Control { reply: ReplyId(2), control });
+    let add = || Control::AddPeer { ticket: ticket.clone(), name: String::new(), addresses: Vec::new() };
+    // What is sent: how many records the link has had, how many were refused, and why one waits.
+    let send = |node: &mut Node| {
+        assert!(matches!(
+            node.post("chain", "fill", format!(r#"{{"to":"{ben}","text":"x"}}"#)),
+            Reply::Applied(_)
+        ));
+    };
+    let is = |node: &mut Node, sent: usize, ended: usize, why: Option<&str>| {
+        let Reply::Status(status) = control(node, Control::Status) else { panic!("it was asked for") };
+        let waits = status.sending.first().and_then(|sending| sending.why.clone());
+        assert!(waits.as_deref().unwrap_or_default().starts_with(why.unwrap_or_default()), "{waits:?}");
+        assert_eq!(waits.is_some(), why.is_some(), "{waits:?}");
+        let said = node.view("chain", "both");
+        assert_eq!((node.sent.len(), said), (sent, format!(r#"{{"heard":0,"ended":{ended}}}"#)));
+    };
+    send(&mut node);
+    is(&mut node, 0, 0, Some("it is not a peer of this node: `selvedge peer add`"));
+    assert!(matches!(control(&mut node, add()), Reply::Done));
+    is(&mut node, 1, 0, Some("no answer yet"));
+    assert!(matches!(control(&mut node, Control::RemovePeer(ben)), Reply::Done));
+    is(&mut node, 1, 1, None);
+    send(&mut node);
+    is(&mut node, 1, 1, Some("it was removed: `selvedge peer add`"));
+    assert!(matches!(control(&mut node, add()), Reply::Done));
+    is(&mut node, 2, 1, Some("no answer yet"));
+    assert_ne!(node.sent[0].1, node.sent[1].1, "another stream");
+    for ended in 2..4 {
+        assert!(matches!(control(&mut node, Control::RemovePeer(ben)), Reply::Done));
+        is(&mut node, 2, ended, None);
+        if ended == 2 {
+            send(&mut node);
+            is(&mut node, 2, ended, Some("it was removed"));
+        }
+    }
+    assert!(matches!(control(&mut node, Control::RemovePeer(ben)), Reply::NotDone(_)));
+}
+
+#[test]
+fn a_name_is_one_peers_alone() {
+    let mut node = Node::start();
+    let tickets = [7, 8].map(|seed| Identity::from_seed(&[seed; 64]).ticket(1, &[]));
+    let (mut ask, mut expected) = (Vec::new(), Vec::new());
+    let mut check = |control: Control, done: bool, names: [&str; 2]| {
+        ask.push(control);
+        expected.push((done, names.map(str::to_owned)));
+    };
+    let add = |at: usize, name: &str| {
+        let (ticket, addresses) = (tickets[at].clone(), Vec::new());
+        Control::AddPeer { ticket, name: name.to_owned(), addresses }
+    };
+    check(add(0, "Ben"), true, ["Ben", ""]);
+    check(add(1, "Ben"), false, ["Ben", ""]);
+    check(add(1, ""), true, ["Ben", ""]);
+    check(add(1, "Eve"), true, ["Ben", "Eve"]);
+    check(add(0, "Eve"), false, ["Ben", "Eve"]);
+    check(add(0, "Bob"), true, ["Bob", "Eve"]);
+    check(Control::RemovePeer(tickets[0].node()), true, ["", "Eve"]);
+    check(add(1, "Bob"), true, ["", "Bob"]);
+    check(add(0, ""), true, ["", "Bob"]);
+    for (at, (control, (done, names))) in ask.into_iter().zip(expected).enumerate() {
+        let reply = node.ask(Input::Control { reply: ReplyId(2), control });
+        assert_eq!(matches!(reply, Reply::Done), done, "{at}: {reply:?}");
+        let Reply::Status(status) = node.ask(Input::Control { reply: ReplyId(2), control: Control::Status })
+        else {
+            panic!("it was asked for")
+        };
+        let called = |ticket: &sealing::Ticket| {
+            let id = ticket.node().to_string();
+            status.peers.iter().find(|peer| peer.node == id).map_or(String::new(), |peer| peer.name.clone())
+        };
+        assert_eq!([called(&tickets[0]), called(&tickets[1])], names, "{at}");
+    }
 }
 
 #[test]
