@@ -268,3 +268,75 @@ fn a_log_with_a_flipped_bit_in_the_middle_is_saved_up_to_there() {
     assert!(last == total && (1..20).contains(&last), "a prefix in whole events: {last}, {total}");
     post(&node.http(), "add", &json!({ "number": last + 1 }));
 }
+
+/// All kinds of rows; the source of the second app is made to compile no more.
+const SHOP: &str = "app shop
+enum Size { small, large }
+record Order { id: int, who: text, size: Size, price: real, note: text?, tags: list of text }
+state orders: list of Order by id
+state open: bool = true
+on order(who: text, price: real, note: text?) {
+  orders add Order { id: next_id(orders), who, size: .large, price, note, tags: [who, \"new\"] }
+}
+view all = [o for o in orders order by o.id]
+view is_open = open
+";
+
+#[test]
+fn what_is_exported_is_read_by_people_and_imported_it_is_the_same() {
+    let place = Place::new();
+    std::fs::write(place.path("shop.weft"), SHOP).expect("the app is written");
+    let start = |dir: &str| RunningNode::start(place.folder.path(), dir, "shop.weft");
+    let node = start("node");
+    for (who, price, note) in [("ann \"of\" Bath", 0.1, json!(null)), ("ben\n", -1e300, json!("fragile"))] {
+        let order = json!({ "who": who, "price": price, "note": note });
+        let posted = node.http().post("/shop/order", &order, Some("once"));
+        let posted = posted.and_then(|_| node.http().post("/shop/order", &order, None));
+        assert_eq!(posted.map(|(status, _)| status), Ok(200));
+    }
+    let all = node.http().get("/shop/all").expect("it answers");
+    place.stop("node", node);
+    let said = place.done("store export --dir node --to lines --json");
+    let count = all.as_array().expect("a list").len() as u64;
+    assert_eq!(said["apps"]["shop"].as_u64(), Some(count + 1), "the orders and a variable: {said}");
+    let lines = std::fs::read_to_string(place.path("lines")).expect("it is there");
+    let shown = r#"{"app":"shop","list":"orders","row":{"id":1,"who":"ann \"of\" Bath","size":"large","price":0.1,"note":null,"tags":["ann \"of\" Bath","new"]}}"#;
+    assert!(lines.lines().any(|line| line == shown), "{lines}");
+    assert!(lines.lines().any(|line| line == r#"{"app":"shop","list":"open","row":true}"#), "{lines}");
+    assert_eq!(lines.lines().last(), Some(format!(r#"{{"rows":{}}}"#, said["rows"]).as_str()));
+    let mode = std::fs::metadata(place.path("lines")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    place.done("store import --dir again --from lines --identity node/identity --json");
+    place.done("store export --dir again --to lines-again --json");
+    assert!(std::fs::read_to_string(place.path("lines-again")).expect("it is there") == lines);
+    let node = start("again");
+    assert_eq!(node.http().get("/shop/all"), Ok(all.clone()));
+    drop(node);
+
+    // A row that a person changed, and one that is no row.
+    let import = "store import --dir new --from changed --identity node/identity --json";
+    let change = |from: &str, to: &str| {
+        assert!(lines.contains(from), "{from}");
+        std::fs::write(place.path("changed"), lines.replacen(from, to, 1)).expect("it is written");
+    };
+    for (from, to, why) in [
+        (r#""price":0.1"#, r#""price":"cheap""#, "field `price`"),
+        (r#""list":"orders""#, r#""list":"others""#, "keeps nothing of the name others"),
+        (r#"{"app":"shop""#, r#"{"app":"shop"#, "line "),
+        ("selvedge_export\":1", "selvedge_export\":2", "version 2"),
+        ("{\"rows\":", "{\"rows\":1", "rows come before it"),
+        ("{\"selvedge", "selvedge", "begins with what it is"),
+    ] {
+        change(from, to);
+        place.refused(import, &["changed, line ", why]);
+        assert!(!place.path("new").exists(), "{to}");
+    }
+    std::fs::write(place.path("changed"), lines.rsplit_once("{\"rows").expect("a last line").0)
+        .expect("it is written");
+    place.refused(import, &["the last line, with the count of rows, is missing"]);
+    change(r#""price":0.1"#, r#""price":0.25"#);
+    place.done(import);
+    let changed = start("new").http().get("/shop/all").expect("it answers");
+    assert_eq!(changed[0]["price"], json!(0.25));
+}

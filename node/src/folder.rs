@@ -16,6 +16,9 @@ pub const IDENTITY: &str = "identity";
 /// First bytes of the identity's file: what it is, and the version of its layout.
 const IDENTITY_MAGIC: &[u8; 16] = b"selvedge id v1\r\n";
 
+/// What it begins with in every version.
+const IDENTITY_BEGINS: &[u8] = b"selvedge id v";
+
 const SEED_BYTES: usize = 64;
 const CHECK_BYTES: usize = 8;
 const IDENTITY_BYTES: usize = IDENTITY_MAGIC.len() + SEED_BYTES + CHECK_BYTES;
@@ -181,6 +184,11 @@ pub fn identity_of(bytes: &[u8], path: &Path) -> Result<Identity, NodeError> {
     if bytes.is_empty() {
         return Err(damaged("it is empty"));
     }
+    if bytes.starts_with(IDENTITY_BEGINS) && !bytes.starts_with(IDENTITY_MAGIC) {
+        return Err(damaged(
+            "it is of another version than this program knows: use the newer one that wrote it",
+        ));
+    }
     if bytes.len() != IDENTITY_BYTES || !bytes.starts_with(IDENTITY_MAGIC) {
         return Err(damaged("it is not an identity of version 1"));
     }
@@ -213,4 +221,30 @@ pub fn bind_fabric(folder: &Path, address: SocketAddr) -> Result<UdpSocket, Node
         return Ok(socket);
     }
     fabric::bind(address).map_err(NodeError::FabricAddress)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// As it was written once.
+    const GOLDEN: &[u8] = include_bytes!("../tests/golden/identity-1");
+
+    #[test]
+    fn an_identity_of_version_1_is_read_and_no_other() {
+        let seed: [u8; SEED_BYTES] = std::array::from_fn(|at| at as u8);
+        let read = |bytes: &[u8]| identity_of(bytes, Path::new("identity")).map(|identity| identity.id());
+        assert_eq!(read(GOLDEN).unwrap(), Identity::from_seed(&seed).id());
+        for at in 0..GOLDEN.len() {
+            let mut bytes = GOLDEN.to_vec();
+            bytes[at] ^= 1;
+            assert!(read(&bytes).is_err() && read(&GOLDEN[..at]).is_err(), "byte {at}");
+        }
+        let mut newer = GOLDEN.to_vec();
+        newer[13] = b'2';
+        let error = read(&newer).unwrap_err().to_string();
+        assert!(error.contains("use the newer one that wrote it"), "{error}");
+    }
 }

@@ -17,6 +17,7 @@ mod foundation;
 pub mod handle;
 pub mod http;
 pub mod libraries;
+pub mod lines;
 pub mod log_writer;
 pub mod offline;
 mod owner;

@@ -185,6 +185,20 @@ pub enum StoreCommand {
         #[arg(long, value_name = "DIR")]
         to: Option<PathBuf>,
     },
+    /// Write all rows of a stopped node as lines of JSON, those of apps as people read them
+    #[command(after_help = STORE_EXPORT_HELP)]
+    Export {
+        /// The folder.
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Make a node's folder of lines that `store export` wrote
+    #[command(after_help = STORE_IMPORT_HELP)]
+    Import {
+        /// The folder and where its rows come from.
+        #[command(flatten)]
+        new: New,
+    },
     /// Make a node's folder of a backup
     #[command(after_help = STORE_RESTORE_HELP)]
     Restore {
@@ -274,6 +288,24 @@ With --json one object a line for each range that is damaged, as of `store check
 failure is {\"error\":WHY}.
 
 Exit codes: 0 done; 1 nothing is to be saved, or can be, with why; 2 the command line is wrong.";
+
+const STORE_EXPORT_HELP: &str = "\
+Nothing is changed. Stop the node first. One JSON object a line: first {\"selvedge_export\":1,\"node\":…,\"frame\":…,\"run\":…}; then a row \
+each, what an app keeps as {\"app\":…,\"list\":…,\"row\":…}, by the names and types of the shape that it has, whether its source still \
+compiles or not; all others (peers, messages, timers, what no shape fits) as {\"what\":…,\"number\":…,\"key\":…,\"bytes\":…}; last \
+{\"rows\":COUNT}. The node's identity is not in it.
+With --json, which needs --to, one object: {\"exported\":FILE,\"node\":…,\"frame\":…,\"run\":…,\"rows\":…,\"bytes\":…,\"apps\":{APP:ROWS}}; a \
+failure is {\"error\":WHY}.
+
+Exit codes: 0 done; 1 failed, with why, and there is no such file; 2 the command line is wrong.";
+
+const STORE_IMPORT_HELP: &str = "\
+All lines are read and verified before anything is made. Lines of apps' rows may be changed, added and taken away, if the count in the \
+last line is, too; what is to be kept of the node's own is better left as it is. The folder is one that was set back to what the \
+lines say, as after a restore, and needs the node's identity like that.
+With --json one object, as of `store restore`, with \"imported\":DIR; a failure is {\"error\":WHY}.
+
+Exit codes: 0 done; 1 failed, with why and which line, and there is no such folder, or it is empty as before; 2 the command line is wrong.";
 
 const STORE_RESTORE_HELP: &str = "\
 The backup is verified whole before anything is made. The folder gets a log of its own and goes on after the frame and the run of the \
@@ -394,9 +426,9 @@ impl StoreCommand {
     fn json(&self) -> bool {
         match self {
             Self::Check(at) | Self::Stat(at) => at.json,
-            Self::Backup { of, .. } => of.json,
+            Self::Backup { of, .. } | Self::Export { of } => of.json,
             Self::Salvage { at, .. } => at.json,
-            Self::Restore { new } => new.json,
+            Self::Restore { new } | Self::Import { new } => new.json,
         }
     }
 }
@@ -484,6 +516,11 @@ mod tests {
         check(
             "store salvage --dir d --to e",
             r#"Store(Salvage { at: AtRest { dir: "d", json: false }, to: Some("e") })"#,
+        );
+        check("store export --dir d", r#"Store(Export { of: Of { dir: "d", to: None, json: false } })"#);
+        check(
+            "store import --dir d --from f --json",
+            r#"Store(Import { new: New { dir: "d", from: Some("f"), identity: None, json: true } })"#,
         );
         check(
             "store restore --dir d --identity i",

@@ -20,6 +20,7 @@ mod posts;
 mod recovery;
 mod release;
 mod rows;
+mod shapes;
 mod status;
 mod web;
 
@@ -32,5 +33,6 @@ pub use posts::POSTS_PER_APP_MAX;
 pub use recovery::{Recovery, Source, Start, StartError};
 pub use release::Released;
 pub use rows::{app, app_of, owner};
+pub use shapes::{Shapes, Shown};
 pub use status::{EndpointStatus, PeerStatus, Receiving, Sending, Status};
 pub use web::{WebAnswer, WebOutcome, WebRoute, WebTry};

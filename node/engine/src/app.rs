@@ -370,7 +370,7 @@ fn refusal(fault: Fault) -> EventError {
     }
 }
 
-fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static str> {
+pub(crate) fn read_row(row: &[u8], kind: &Type, module: &Module) -> Result<Value, &'static str> {
     let mut reader = Reader::new(row);
     let value = reader.value(kind, module).map_err(|error| error.0)?;
     if reader.is_empty() { Ok(value) } else { Err("bytes follow it") }

@@ -22,6 +22,7 @@ mod event;
 mod json;
 mod keyed;
 mod machine;
+mod rows;
 mod state;
 mod table;
 pub mod testing;
@@ -36,5 +37,6 @@ pub use event::{
     Applied, Context, EndpointSend, Event, EventError, RestoreError, Send, SettingError, ViewError,
 };
 pub use json::default_of;
+pub use rows::{row_as_json, row_of_json};
 pub use state::{COUNTERS, TIMERS};
 pub use text::{duration as written_duration, read_duration};

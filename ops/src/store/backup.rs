@@ -116,7 +116,7 @@ pub fn restore(new: &New, output: &mut Output) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// It cannot be read, or a person would have to type it.
-fn opened(from: Option<&Path>) -> anyhow::Result<(Box<dyn Read>, String)> {
+pub fn opened(from: Option<&Path>) -> anyhow::Result<(Box<dyn Read>, String)> {
     match from {
         Some(path) => {
             let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,8 +1,10 @@
 //! `selvedge store`: what lies in a node's folder, looked at, written into one file, made anew of one.
 //!
-//! `look` says what is there, `backup` takes it elsewhere and back, `salvage` saves what can be saved.
+//! `look` says what is there, `backup` takes it elsewhere and back, `salvage` saves what can be saved,
+//! `lines` is rows as people read them.
 
 mod backup;
+mod lines;
 mod look;
 mod salvage;
 
@@ -21,6 +23,8 @@ pub fn run(command: StoreCommand, output: &mut Output) -> anyhow::Result<ExitCod
         StoreCommand::Stat(at) => look::stat(&at.dir, output),
         StoreCommand::Backup { of, with_identity } => backup::back_up(&of, with_identity, output),
         StoreCommand::Salvage { at, to } => salvage::salvage(&at.dir, to.as_deref(), output),
+        StoreCommand::Export { of } => lines::export(&of, output),
+        StoreCommand::Import { new } => lines::import(&new, output),
         StoreCommand::Restore { new } => backup::restore(&new, output),
     }
 }
