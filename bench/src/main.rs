@@ -9,6 +9,7 @@
 mod data;
 mod figure;
 mod language;
+mod link;
 mod machine;
 mod pairs;
 mod report;
@@ -52,6 +53,8 @@ enum Suite {
     Language,
     /// The log and its checkpoints, on a disk.
     Store,
+    /// The link's protocol core.
+    Link,
     /// What suites start for themselves: processes that do one thing, and count what they alone take.
     #[value(hide = true)]
     Alone,
@@ -126,6 +129,7 @@ fn run(arguments: &Arguments) -> Result<bool, BenchError> {
     let figures = match arguments.suite {
         Suite::Language => language::FIGURES,
         Suite::Store => store::FIGURES,
+        Suite::Link => link::FIGURES,
         Suite::Alone => {
             let is_of_store = arguments.names.first().is_some_and(|what| what.starts_with(store::PREFIX));
             match is_of_store {

@@ -47,6 +47,8 @@ pub fn local_address(socket: &UdpSocket) -> Result<SocketAddr, FabricError> {
 pub(crate) struct Socket {
     socket: UdpSocket,
     is_ipv6: bool,
+    /// The system sends its datagrams whole or not at all.
+    never_fragments: bool,
     buffer: Box<[u8]>,
     receive_failures: u32,
     /// Datagrams that the system did not take: lost, as far as the link can tell.
@@ -71,7 +73,14 @@ impl Socket {
         // A wish: a smaller buffer costs datagrams that are sent again.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER_BYTES);
         let buffer = vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice();
-        Ok(Socket { socket, is_ipv6, buffer, receive_failures: 0, not_sent: Arc::default() })
+        let never_fragments = forbid_fragments(&socket, is_ipv6);
+        Ok(Socket { socket, is_ipv6, never_fragments, buffer, receive_failures: 0, not_sent: Arc::default() })
+    }
+
+    /// Whether a datagram that is too large for the path is lost, and not taken apart: then the link may find out what
+    /// passes.
+    pub(crate) fn never_fragments(&self) -> bool {
+        self.never_fragments
     }
 
     pub(crate) fn local_address(&self) -> Result<SocketAddr, FabricError> {
@@ -122,6 +131,24 @@ impl Socket {
         let mut descriptors = [PollFd::new(&self.socket, PollFlags::OUT)];
         matches!(poll(&mut descriptors, Some(&wait)), Ok(1..))
     }
+}
+
+/// Has each datagram sent whole, however small the system thinks the path is (RFC 8899, 3: the probes find that out).
+/// A socket for both families needs both.
+#[cfg(target_os = "linux")]
+fn forbid_fragments(socket: &UdpSocket, is_ipv6: bool) -> bool {
+    use rustix::net::sockopt::{
+        Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    };
+    let ipv4 = set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE);
+    let ipv6 = if is_ipv6 { set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE) } else { Ok(()) };
+    ipv4.is_ok() && ipv6.is_ok()
+}
+
+/// Elsewhere nobody asked how: datagrams stay as small as every path takes them.
+#[cfg(not(target_os = "linux"))]
+fn forbid_fragments(_: &UdpSocket, _: bool) -> bool {
+    false
 }
 
 impl AsFd for Socket {

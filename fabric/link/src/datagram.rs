@@ -2,7 +2,7 @@
 
 use sealing::{ADDRESS_TOKEN_BYTES, RUN_BYTES, Run, TAG_BYTES};
 
-use crate::limits::{DATAGRAM_BYTES_MAX, DATAGRAM_SIZES_BYTES, HELLO_PIECES_MAX};
+use crate::limits::{DATAGRAM_BYTES_LARGEST, DATAGRAM_BYTES_MAX, HELLO_PIECES_MAX};
 use crate::wire::{Reader, Truncated};
 
 const HELLO: u8 = 0x51;
@@ -25,8 +25,6 @@ const CARD_HEADER_BYTES: usize = 1 + 32 + 2;
 const PACKET_HEADER_BYTES: usize = 1 + 8 + 4;
 const HINT_BYTES: usize = 1 + 8 + 8;
 const TOKEN_BYTES: usize = 1 + 8 + ADDRESS_TOKEN_BYTES;
-/// Bytes of the largest packet there is.
-const DATAGRAM_BYTES_LARGEST: usize = DATAGRAM_SIZES_BYTES[DATAGRAM_SIZES_BYTES.len() - 1];
 /// Bytes of a hello in one datagram.
 pub(crate) const HELLO_PIECE_BYTES: usize = DATAGRAM_BYTES_MAX - HELLO_HEADER_BYTES;
 /// Bytes of a hello in one datagram, beside a token.

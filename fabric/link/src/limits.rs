@@ -9,6 +9,9 @@ pub const DATAGRAM_BYTES_MAX: usize = 1_200;
 /// over IPv6 and over IPv4, and in jumbo frames.
 pub const DATAGRAM_SIZES_BYTES: [usize; 4] = [1_372, 1_452, 1_472, 8_952];
 
+/// Bytes of the largest packet there is.
+pub const DATAGRAM_BYTES_LARGEST: usize = DATAGRAM_SIZES_BYTES[DATAGRAM_SIZES_BYTES.len() - 1];
+
 /// Probes of a size before it counts as too large (RFC 8899, 5.1.2: MAX_PROBES).
 pub const SIZE_PROBES_MAX: u32 = 3;
 
