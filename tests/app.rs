@@ -161,7 +161,10 @@ fn check_warns_and_shows_how_queries_find_rows() {
 #[test]
 fn fmt_writes_the_one_layout_or_nothing() {
     let desk = Desk::with(&[("a.weft", "app   a\nstate x:int=1\n"), ("wrong.weft", "app a\nstate = 1\n")]);
-    assert_eq!(desk.says(1, &["fmt", "--check", "a.weft"], "").0, "a.weft: has another layout\n");
+    assert_eq!(
+        desk.says(1, &["fmt", "--check", "a.weft"], "").0,
+        "a.weft:1: it has another layout from here; run `selvedge app fmt a.weft`\n"
+    );
     assert_eq!(desk.read("a.weft"), "app   a\nstate x:int=1\n");
     assert_eq!(desk.says(0, &["fmt", "a.weft"], "").0, "a.weft: laid out\n");
     assert_eq!(desk.read("a.weft"), "app a\nstate x: int = 1\n");

@@ -108,7 +108,7 @@ pub struct NodeArguments {
     /// Files of apps to run
     #[arg(long = "app", value_name = "PATH", num_args = 1.., required = true)]
     pub apps: Vec<PathBuf>,
-    /// A value for a setting of an app, as JSON: --set 'shop.stock="sv1…"'
+    /// A value for a setting of an app, as JSON: --set 'shop.stock="sv1…"'; a duration: --set 'jobs.lease=5 min'
     #[arg(long = "set", value_name = "APP.NAME=JSON", value_parser = set)]
     pub settings: Vec<Set>,
     /// Change an app though some of what it keeps is lost; `selvedge app plan` says what
@@ -133,15 +133,17 @@ pub struct NodeArguments {
 
 /// Reads `app.name=JSON`.
 fn set(text: &str) -> Result<Set, String> {
-    let expected = "expected APP.NAME=JSON, jobs.lease=300000 for example";
+    let expected = "expected APP.NAME=JSON, jobs.most=3 or 'jobs.lease=5 min' for example";
     let (place, value) = text.split_once('=').ok_or(expected)?;
     let (app, name) = place.split_once('.').ok_or(expected)?;
     if app.is_empty() || name.is_empty() || value.is_empty() {
         return Err(expected.to_owned());
     }
-    serde_json::from_str::<serde_json::Value>(value).map_err(|error| {
-        format!("the value is no JSON ({error}); a text stands in quotes: '{place}=\"…\"'")
-    })?;
+    if engine::read_duration(value).is_none() {
+        serde_json::from_str::<serde_json::Value>(value).map_err(|error| {
+            format!("the value is no JSON ({error}); a text stands in quotes: '{place}=\"…\"'")
+        })?;
+    }
     Ok(Set { app: app.to_owned(), name: name.to_owned(), value: value.to_owned() })
 }
 

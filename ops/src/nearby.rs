@@ -19,8 +19,15 @@ pub fn meant(path: &Path, wanted: impl Fn(&Path) -> bool) -> Option<PathBuf> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|neighbour| wanted(&parent.join(neighbour)))
         .collect();
-    let near = ::node::suggest(name, neighbours.iter().map(String::as_str))?;
-    Some(path.with_file_name(near))
+    // An ending that they share makes no two names alike.
+    let (stem, ending) = (path.file_stem()?.to_str()?, path.extension());
+    let shares = |neighbour: &&String| ending.is_some() && Path::new(neighbour).extension() == ending;
+    let stems = neighbours.iter().filter(shares).filter_map(|one| Path::new(one).file_stem()?.to_str());
+    if let (Some(near), Some(ending)) = (::node::suggest(stem, stems), ending) {
+        return Some(path.with_file_name(near).with_extension(ending));
+    }
+    let others = neighbours.iter().filter(|neighbour| !shares(neighbour)).map(String::as_str);
+    Some(path.with_file_name(::node::suggest(name, others)?))
 }
 
 /// What to do about a source that was not read, where its error cannot know it.
@@ -62,6 +69,14 @@ mod tests {
         check("annn", Some("ann"));
         check("bo", Some("bob"));
         check("annn.tx", None);
+        for name in ["bom.weft", "score.weft", "a.weft"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        check("nope.weft", None);
+        check("b.weft", None);
+        check("scores.weft", Some("score.weft"));
+        check("bob.weft", Some("bom.weft"));
+        check("bom.wef", Some("bom.weft"));
         check("elsewhere", None);
         check("none/ann", None);
     }

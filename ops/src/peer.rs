@@ -87,16 +87,36 @@ pub fn add(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     must_be_a_nodes(dir)?;
+    let (_, before) = status_of(dir)?;
     match Control::of(dir)? {
         Some(control) => control.add_peer(ticket, name, addresses)?,
         None => offline::add_peer(dir, ticket.clone(), name.to_owned(), addresses.to_vec())?,
     }
     let node = ticket.node().to_string();
-    let shown = if name.is_empty() { &node } else { name };
-    output.say(
-        || format!("{shown} is a peer; it must add this node, too (its ticket: selvedge id)"),
-        || json!({ "added": node, "name": name }),
-    )
+    output.say(|| added(&node, name, &before, dir), || json!({ "added": node, "name": name }))
+}
+
+/// What is said of a node that was added, by what was known of it before.
+fn added(node: &str, name: &str, before: &Value, dir: &Path) -> String {
+    let known = items(before, "peers").iter().find(|peer| text(peer, "node") == node);
+    let was = known.map_or("", |peer| text(peer, "name"));
+    let shown = [name, was, node].into_iter().find(|name| !name.is_empty()).unwrap_or(node);
+    let mut said = match known {
+        Some(_) if !name.is_empty() && !was.is_empty() && name != was => {
+            format!("{was} is called {name} now")
+        }
+        Some(_) if !name.is_empty() && was.is_empty() => format!("{node} is called {name} now"),
+        Some(_) => format!("{shown} is a peer already"),
+        None => format!("{shown} is a peer"),
+    };
+    let would_talk = items(before, "strangers").iter().any(|stranger| stranger == node);
+    if would_talk {
+        said.push_str("; it has added this node, too");
+    } else if known.is_none_or(|peer| text(peer, "link") != LINK_UP) {
+        let ticket = format!("selvedge id --dir {}", dir.display());
+        said.push_str(&format!("; it must add this node, too, if it has not (its ticket: {ticket})"));
+    }
+    said
 }
 
 /// Removes a peer, or gives up what waits for an address on the web.
@@ -304,7 +324,9 @@ pub fn status_for_people(running: bool, status: &Value) -> String {
             ));
         }
         if !text(stream, "waiting").is_empty() {
-            lines.push(format!("held     {about}: {}", text(stream, "waiting")));
+            let next = stream["heard"].as_u64().unwrap_or_default() + 1;
+            let why = names.within(text(stream, "waiting"));
+            lines.push(format!("held     number {next} and what follows from {about}: {why}"));
         }
         for gap in items(stream, "gaps") {
             lines.push(format!(
@@ -348,7 +370,7 @@ waiting  3 from messenger for sv1ben: no answer
 waiting  2 from shop for https://a.example/: 503 (tried once)
 waiting  1 from shop for https://b.example/: on its way, not answered yet
 refused  number 2 from messenger of sv1ben: no such contact
-held     messenger of sv1ben: messenger does not run here
+held     number 5 and what follows from messenger of sv1ben: messenger does not run here
 lost     numbers 3 to 4 from messenger of sv1ben: this node was set back in time
 forked   messenger of sv1ben: that node was set back in time
 stranger sv1eve would talk, and is not a peer
@@ -380,6 +402,27 @@ stranger {stranger}… would talk, and is not a peer
 notice   Ben ({short}…) was set back"
         );
         assert_eq!(status_for_people(true, &status), expected);
+    }
+
+    #[test]
+    fn whoever_adds_a_peer_is_told_what_is_still_to_do() {
+        let status = json!({
+            "peers": [{"node": "sv1ben", "name": "Ben", "link": "up"}, {"node": "sv1cat", "name": "", "link": "down"}],
+            "strangers": ["sv1eve"],
+        });
+        let too = "it must add this node, too, if it has not (its ticket: selvedge id --dir ann)";
+        for (node, name, expected) in [
+            ("sv1dan", "Dan", format!("Dan is a peer; {too}")),
+            ("sv1dan", "", format!("sv1dan is a peer; {too}")),
+            ("sv1eve", "Eve", "Eve is a peer; it has added this node, too".to_owned()),
+            ("sv1ben", "Ben", "Ben is a peer already".to_owned()),
+            ("sv1ben", "", "Ben is a peer already".to_owned()),
+            ("sv1ben", "Bob", "Ben is called Bob now".to_owned()),
+            ("sv1cat", "Cat", format!("sv1cat is called Cat now; {too}")),
+            ("sv1cat", "", format!("sv1cat is a peer already; {too}")),
+        ] {
+            assert_eq!(added(node, name, &status, Path::new("ann")), expected);
+        }
     }
 
     #[test]

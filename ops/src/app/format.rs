@@ -18,12 +18,22 @@ pub fn run(files: &[PathBuf], check: bool, output: &mut Output) -> anyhow::Resul
     for file in files {
         let name = file.display().to_string();
         match lay_out(file, check) {
-            Ok(changed) => {
+            Ok(first) => {
+                let changed = first.is_some();
                 all &= !(check && changed);
-                let says = if check { "has another layout" } else { "laid out" };
                 if changed || output.is_json() {
-                    output
-                        .say(|| format!("{name}: {says}"), || json!({ "file": name, "changed": changed }))?;
+                    let line = first.unwrap_or_default();
+                    let says = || match check {
+                        true => format!(
+                            "{name}:{line}: it has another layout from here; run `selvedge app fmt {name}`"
+                        ),
+                        false => format!("{name}: laid out"),
+                    };
+                    let mut programs = json!({ "file": name, "changed": changed });
+                    if changed && check {
+                        programs["line"] = line.into();
+                    }
+                    output.say(says, || programs)?;
                 }
             }
             Err(error) => {
@@ -40,17 +50,23 @@ pub fn run(files: &[PathBuf], check: bool, output: &mut Output) -> anyhow::Resul
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the file has, or had, another layout.
-fn lay_out(file: &Path, check: bool) -> anyhow::Result<bool> {
+/// The first line of the file that has, or had, another layout, if one has.
+fn lay_out(file: &Path, check: bool) -> anyhow::Result<Option<usize>> {
     let source = super::read(file)?;
     let formatted = weft::format::format(&source, &file.display().to_string()).map_err(|error| {
         anyhow::anyhow!("{} is left as it is\n{}", file.display(), error.to_string().trim_end())
     })?;
-    let changed = formatted != source;
-    if changed && !check {
+    let changed = first_changed(&source, &formatted);
+    if changed.is_some() && !check {
         write_whole(file, &formatted).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(changed)
+}
+
+/// The first line in which two texts differ, counted from 1; the last one where only what ends it is missing.
+fn first_changed(before: &str, after: &str) -> Option<usize> {
+    let same = before.split('\n').zip(after.split('\n')).take_while(|(before, after)| before == after);
+    (before != after).then(|| (same.count() + 1).min(before.lines().count().max(1)))
 }
 
 /// Replaces a file by one beside it, so that it is the old one or the new one whatever happens.
@@ -84,13 +100,20 @@ mod tests {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
         let link = folder.path().join("link.weft");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(lay_out(&link, true).unwrap());
+        assert_eq!(lay_out(&link, true).unwrap(), Some(1));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "app   a\n");
-        assert!(lay_out(&link, false).unwrap());
+        assert_eq!(lay_out(&link, false).unwrap(), Some(1));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "app a\n");
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-        assert!(!lay_out(&file, false).unwrap());
+        assert_eq!(lay_out(&file, false).unwrap(), None);
+        for (text, line) in
+            [("app a\n\n\n\nview v = 1\n", 3), ("app a\nview v = 1", 2), ("app a\nview  v = 1\n", 2)]
+        {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(lay_out(&file, true).unwrap(), Some(line), "{text:?}");
+        }
+        std::fs::write(&file, "app a\n").unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
     }
 

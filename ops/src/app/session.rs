@@ -23,9 +23,6 @@ const BY: &str = "local";
 const FIRINGS_MAX: usize = 10_000;
 /// Names that an error lists: more are a page, which `inputs` and `views` show.
 const LISTED_MAX: usize = 12;
-/// What the words for time mean, in milliseconds.
-const UNITS: [(&str, i64); 5] =
-    [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// The commands, as help shows them.
 pub const COMMANDS: &str =
@@ -33,14 +30,15 @@ pub const COMMANDS: &str =
   from NODE INPUT field=value…  the same, as if that node had sent it
   view NAME argument=value…  show a view; quote a value with spaces
   watch NAME argument=value… show a view now, and whenever it has changed
-  set SETTING JSON           give a setting its value
+  unwatch NAME               show it no more
+  set SETTING JSON           give a setting its value; a duration as it is written: 15 min
   advance TIME               move the clock on, as by 15 min; timers fire
   inputs, views, settings    what there is, with types
   me                         this app's node
   help                       this list
   quit                       stop; nothing is kept";
 
-const WORDS: &str = "post, from, view, watch, set, advance, inputs, views, settings, me, help, quit";
+const WORDS: &str = "post, from, view, watch, unwatch, set, advance, inputs, views, settings, me, help, quit";
 
 /// What a command says, in both forms.
 #[derive(Debug, PartialEq)]
@@ -124,6 +122,7 @@ impl Session {
                 said.line(value.clone(), json!({ "view": name, "value": parsed(&value) }));
             }
             "watch" => self.watch(rest, &mut said)?,
+            "unwatch" => self.unwatch(rest, &mut said)?,
             "set" => self.set(rest, &mut said)?,
             "advance" => {
                 let time = duration(rest)?;
@@ -159,7 +158,7 @@ impl Session {
             return Err("post what? post INPUT field=value…".into());
         }
         let module = self.app.module();
-        there(&module.name, "input", &module.inputs, name)?;
+        there(module, What::Input, name)?;
         self.all_set()?;
         let body = self.body(name, body.trim())?;
         let event = Event::Input { name, arguments: body.as_bytes(), by: BY };
@@ -176,8 +175,7 @@ impl Session {
         }
         let peer = node.parse::<NodeId>().map_err(|why| why.to_string())?;
         let module = self.app.module();
-        there(&module.name, "input", &module.from_inputs, name)
-            .map_err(|why| format!("from another node: {why}"))?;
+        there(module, What::FromInput, name).map_err(|why| format!("from another node: {why}"))?;
         self.all_set()?;
         let door = module.from_inputs.iter().find(|door| door.name == name);
         let app = door.and_then(|door| door.of.as_ref()).unwrap_or(&module.name).clone();
@@ -224,11 +222,22 @@ impl Session {
             let is_text = field.is_none_or(|field| is_written_as_text(&field.kind));
             let is_none =
                 value == "null" && matches!(field.map(|field| &field.kind), Some(Type::Optional(_)));
-            let value = if is_text && !is_none { Value::from(value).to_string() } else { value };
-            format!("{}:{value}", Value::from(name))
+            let value = match field {
+                _ if is_text && !is_none => Value::from(value).to_string(),
+                Some(field) if is_duration(&field.kind) => in_milliseconds(value),
+                _ => value,
+            };
+            // What is no JSON would be told of a place in it that nobody typed.
+            match field {
+                Some(field) if serde_json::from_str::<Value>(&value).is_err() => {
+                    let kind = module.type_name(&field.kind);
+                    Err(format!("field `{name}`: expected {kind}, found `{value}`"))
+                }
+                _ => Ok(format!("{}:{value}", Value::from(name))),
+            }
         });
-        let given: Vec<String> = given.collect();
-        Ok(format!("{{{}}}", given.join(",")))
+        let given: Result<Vec<String>, String> = given.collect();
+        Ok(format!("{{{}}}", given?.join(",")))
     }
 
     /// As a node does, which does not start an app without them.
@@ -327,7 +336,10 @@ impl Session {
         let mut shown = Vec::new();
         for setting in &module.settings {
             let value = self.app.setting(&setting.name).filter(|_| !self.unset.contains(&setting.name));
-            let is = value.as_ref().map_or_else(|| " (needs a value)".into(), |value| format!(" = {value}"));
+            let is = value.as_ref().map_or_else(
+                || " (needs a value)".into(),
+                |value| format!(" = {}", in_words(value, &setting.kind)),
+            );
             shown.push(format!("{}: {}{is}", setting.name, module.type_name(&setting.kind)));
             values.extend(value.map(|value| (setting.name.clone(), parsed(&value))));
         }
@@ -337,19 +349,48 @@ impl Session {
 
     fn view(&self, name: &str, query: &[(String, String)]) -> Result<String, String> {
         let module = self.app.module();
-        there(&module.name, "view", &module.views, name)?;
+        there(module, What::View, name)?;
         self.all_set()?;
-        self.app.snapshot().view(name, query, BY, self.now).map_err(|why| why.to_string())
+        let fields = module.views.iter().find(|door| door.name == name).map_or(&[][..], |door| &door.fields);
+        let is_duration =
+            |name: &str| fields.iter().any(|field| field.name == name && is_duration(&field.kind));
+        let query = query.iter().cloned().map(|(name, value)| match is_duration(&name) {
+            true => (name, in_milliseconds(value)),
+            false => (name, value),
+        });
+        let query: Vec<(String, String)> = query.collect();
+        self.app.snapshot().view(name, &query, BY, self.now).map_err(|why| why.to_string())
     }
 
     fn watch(&mut self, rest: &str, said: &mut Said) -> Result<(), String> {
         let (name, query) = asked(rest)?;
         let last = self.view(&name, &query)?;
+        // Watched again, it is shown again, and each change once.
+        self.watched.retain(|watched| (&watched.name, &watched.query) != (&name, &query));
         if self.watched.len() >= WATCHED_MAX {
-            return Err(format!("{WATCHED_MAX} views are watched already"));
+            return Err(format!("{WATCHED_MAX} views are watched already: unwatch NAME ends one"));
         }
         said.line(format!("{name}: {last}"), json!({ "watched": name, "value": parsed(&last) }));
         self.watched.push(Watched { name, query, last });
+        Ok(())
+    }
+
+    /// Ends the watching of a view, with these arguments or, without any, with whatever ones.
+    fn unwatch(&mut self, rest: &str, said: &mut Said) -> Result<(), String> {
+        let (name, query) = asked(rest)?;
+        let before = self.watched.len();
+        self.watched.retain(|watched| watched.name != name || !query.is_empty() && watched.query != query);
+        if self.watched.len() == before {
+            let mut names: Vec<&str> = self.watched.iter().map(|watched| watched.name.as_str()).collect();
+            names.dedup();
+            let there = if names.is_empty() {
+                "none is".to_owned()
+            } else {
+                format!("what is: {}", names.join(", "))
+            };
+            return Err(format!("`{name}` is not watched; {there}"));
+        }
+        said.line("done", json!({ "unwatched": name }));
         Ok(())
     }
 
@@ -382,20 +423,18 @@ fn show_endpoint_sends(applied: &Applied, said: &mut Said) {
 
 /// `15 min` in milliseconds.
 fn duration(text: &str) -> Result<i64, String> {
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_' || c == ' ');
-    let number = text[..text.len() - unit.len()].trim().replace('_', "");
-    let length = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, length)| *length);
-    let number = number.parse::<i64>().ok();
-    let time = length.zip(number).and_then(|(length, number)| number.checked_mul(length));
-    time.ok_or_else(|| format!("{text:?} is no time: write 15 min; there are ms, s, min, h and d"))
+    engine::read_duration(text)
+        .ok_or_else(|| format!("{text:?} is no time: write 15 min; there are ms, s, min, h and d"))
 }
 
 /// Inputs or views: to people with what they take and give.
 fn doors(doors: &[Door], module: &Module, said: &mut Said) {
     let shown = doors.iter().map(|door| {
         let fields = door.fields.iter().map(|field| {
-            let optional = if field.default.is_some() { " = …" } else { "" };
-            format!("{}: {}{optional}", field.name, module.type_name(&field.kind))
+            let default = engine::default_of(field, module);
+            let default = default.map(|value| format!(" = {}", in_words(&value, &field.kind)));
+            let default = default.unwrap_or_default();
+            format!("{}: {}{default}", field.name, module.type_name(&field.kind))
         });
         let fields: Vec<String> = fields.collect();
         let answer = door.answer.as_ref().map(|answer| format!(" -> {}", module.type_name(answer)));
@@ -406,11 +445,44 @@ fn doors(doors: &[Door], module: &Module, said: &mut Said) {
     said.line(listed(&shown), json!({ "names": names }));
 }
 
+/// What a command asks for by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Input,
+    FromInput,
+    View,
+}
+
+impl What {
+    fn doors(self, module: &Module) -> &[Door] {
+        match self {
+            What::Input => &module.inputs,
+            What::FromInput => &module.from_inputs,
+            What::View => &module.views,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        if self == What::View { "view" } else { "input" }
+    }
+}
+
 /// Whether there is an input or a view of a name; if not, what was likely meant, or which there are.
-fn there(app: &str, what: &str, doors: &[Door], name: &str) -> Result<(), String> {
+fn there(module: &Module, wanted: What, name: &str) -> Result<(), String> {
+    let (app, what, doors) = (&module.name, wanted.name(), wanted.doors(module));
     let names = || doors.iter().map(|door| door.name.as_str());
     if names().any(|one| one == name) {
         return Ok(());
+    }
+    let is = |what: What| what.doors(module).iter().any(|door| door.name == name);
+    if is(What::View) {
+        return Err(format!("`{name}` is a view: view {name}"));
+    }
+    if is(What::Input) {
+        return Err(format!("`{name}` is an input: post {name}"));
+    }
+    if is(What::FromInput) {
+        return Err(format!("`{name}` comes from another node: from NODE {name}"));
     }
     let advice = match node::suggest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -467,6 +539,27 @@ impl Fired {
 /// JSON as the engine wrote it.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+/// Whether values of a type are durations.
+fn is_duration(kind: &Type) -> bool {
+    match kind {
+        Type::Optional(inner) => is_duration(inner),
+        kind => *kind == Type::Duration,
+    }
+}
+
+/// A duration that was typed as the language writes it, as JSON has it; anything else as it is.
+fn in_milliseconds(typed: String) -> String {
+    engine::read_duration(&typed).map_or(typed, |milliseconds| milliseconds.to_string())
+}
+
+/// A value for people: JSON, but for durations, which are shown as the language writes them.
+fn in_words(value: &str, kind: &Type) -> String {
+    match value.parse() {
+        Ok(milliseconds) if is_duration(kind) => engine::written_duration(milliseconds),
+        _ => value.to_owned(),
+    }
 }
 
 /// Whether JSON has a text for values of a type.
@@ -540,6 +633,8 @@ on turn() { send loop() to me }
 on tell(to: node) { send note(\"x\") to to }
 view total = sum(s.points for s in board)
 view of(player: text) = board[player]
+view latest(n: int = 3, within: duration = 5 min, who: text = \"ann\") =
+  [h for h in heard where within > 5 min or h == who take n]
 view all_heard = heard
 ";
 
@@ -612,6 +707,28 @@ view all_heard = heard
         );
         check(session, "settings", "there are none", r#"{"names":[],"values":{}}"#);
         check(session, "", "", "");
+        // Watched twice, a view's changes are shown once, and no more when it is watched no more.
+        check(session, "watch total", "total: 5", r#"{"watched":"total","value":5}"#);
+        check(
+            session,
+            "post add player=cat points=1",
+            "1\ntotal: 6",
+            "{\"posted\":\"add\",\"answer\":1}\n{\"watched\":\"total\",\"value\":6}",
+        );
+        check(session, "unwatch total", "done", r#"{"unwatched":"total"}"#);
+        check(session, "post add player=cat points=1", "2", r#"{"posted":"add","answer":2}"#);
+        check(
+            session,
+            "views",
+            "total() -> int\nof(player: text) -> Score?\nlatest(n: int = 3, within: duration = 5 min, who: text = \"ann\") -> list of text\nall_heard() -> list of text",
+            r#"{"names":["total","of","latest","all_heard"]}"#,
+        );
+        check(
+            session,
+            "view latest within=\"1 h\" n=1",
+            "[\"ann b\"]",
+            r#"{"view":"latest","value":["ann b"]}"#,
+        );
     }
 
     #[test]
@@ -651,7 +768,7 @@ view all_heard = heard
             &format!("done\n{}", sent(false)),
             &format!("{{\"received\":\"loop\"}}\n{}", sent(true)),
         );
-        let why = "error: from another node: app `scores` has no input `add`: it has note, loop";
+        let why = "error: from another node: `add` is an input: post add";
         check(&mut session, &format!("from {other} add player=ben"), why, why);
     }
 
@@ -682,12 +799,22 @@ view count_of_ticks = ticks
         check(
             session,
             "settings",
-            "most: int (needs a value)\npause: duration = 300000",
+            "most: int (needs a value)\npause: duration = 5 min",
             r#"{"names":["most","pause"],"values":{"pause":300000}}"#,
         );
         check(session, "set most 2", "done", r#"{"set":"most"}"#);
         let values = r#"{"names":["most","pause"],"values":{"most":2,"pause":300000}}"#;
-        check(session, "settings", "most: int = 2\npause: duration = 300000", values);
+        check(session, "settings", "most: int = 2\npause: duration = 5 min", values);
+        for (typed, shown) in [("90 s", "90 s"), ("90000", "90 s"), ("\"2 h\"", "2 h"), ("5min", "5 min")] {
+            check(session, &format!("set pause {typed}"), "done", r#"{"set":"pause"}"#);
+            let shown = format!("most: int = 2\npause: duration = {shown}");
+            let context = Context { now: 0, entropy: [0; 32], room: ROOM };
+            let said = session.command("settings", &context).unwrap();
+            assert_eq!(said.lines[0].people, shown, "{typed}");
+        }
+        let wrong =
+            "error: setting `clock.pause`: expected duration (milliseconds, or as in 5 min), found \"soon\"";
+        check(session, "set pause soon", wrong, wrong);
         check(session, "watch all_late", "all_late: []", r#"{"watched":"all_late","value":[]}"#);
         check(session, r#"post remind {"text":"tea"}"#, "done", r#"{"posted":"remind"}"#);
         check(session, "advance 9 min", "it is 9 min later", r#"{"advanced":540000}"#);
@@ -734,7 +861,14 @@ view count_of_ticks = ticks
             ("post adt", "app `scores` has no input `adt`: did you mean `add`?"),
             ("post add {", "expected"),
             ("post add ann", "\"ann\" is no argument"),
-            ("post add player=ann points=many", "expected"),
+            ("post add player=ann points=many", "field `points`: expected int, found `many`"),
+            ("post total", "`total` is a view: view total"),
+            ("view add player=ann", "`add` is an input: post add"),
+            ("watch add", "`add` is an input: post add"),
+            ("post note player=ann", "`note` comes from another node: from NODE note"),
+            ("view note", "`note` comes from another node: from NODE note"),
+            ("unwatch total", "`total` is not watched; none is"),
+            ("unwatch", "which view?"),
             ("post add player=ann points=1 more=1", "more"),
             ("post add []", "expected"),
             ("view", "which view?"),
