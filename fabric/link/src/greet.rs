@@ -13,8 +13,8 @@ use crate::epoch::EpochChange;
 use crate::frame::{self, Frame};
 use crate::hello::{Retry, Said, key_of};
 use crate::limits::{
-    ANSWER_INTERVAL_INITIAL, DECLINED_INTERVAL_LONG, GREETING_INTERVAL_LONG, HELLO_PIECES_MAX,
-    IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE, TOKENS_PER_HELLO,
+    ADDRESSES_PER_PEER_MAX, ANSWER_INTERVAL_INITIAL, DECLINED_INTERVAL_LONG, GREETING_INTERVAL_LONG,
+    HELLO_PIECES_MAX, IDLE_HELLOS_MAX, PROBES_BEFORE_CHANGE, TOKENS_PER_HELLO,
 };
 use crate::link::{CachedAnswer, Call, Link, Which};
 use crate::recovery::Content;
@@ -153,12 +153,29 @@ impl Link {
             (false, true) => said.retry.sent_idly(call.now, GREETING_INTERVAL_LONG),
             (false, false) => said.retry.sent(call.now),
         }
+        let (is_long, is_declined) = (said.retry.is_long(), said.is_declined);
         let lost = !speaking || self.conversation.recovery.probes() >= PROBES_BEFORE_CHANGE;
         if unanswered >= PROBES_BEFORE_CHANGE && lost {
             self.path.rotate();
             self.down(DownReason::Silent, call.effects);
         }
-        self.send_said(call);
+        if is_long && !is_declined && !self.was_met {
+            self.say_everywhere(call);
+        } else {
+            self.send_said(call);
+        }
+    }
+
+    /// Sends the hello that is said to each known address: what goes seldom would else go to where the peer is more seldom
+    /// still (§4.1.1).
+    fn say_everywhere(&mut self, call: &mut Call<'_>) {
+        let first = self.path.address();
+        for _ in 0..=ADDRESSES_PER_PEER_MAX {
+            self.send_said(call);
+            if !self.path.rotate() || self.path.address() == first {
+                break;
+            }
+        }
     }
 
     /// Sends the hello that is said to the address in use, unless that proved nothing and may not have so much.

@@ -87,6 +87,11 @@ impl Retry {
         }
     }
 
+    /// Whether it has time.
+    pub(crate) fn is_long(&self) -> bool {
+        self.is_long
+    }
+
     /// Somebody waits for it now.
     pub(crate) fn hasten(&mut self, now: Time) {
         if self.is_long {
