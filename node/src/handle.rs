@@ -41,6 +41,9 @@ pub enum PostError {
     /// The event was over its budget of operations or bytes. Nothing changed.
     #[error("{0}")]
     Budget(String),
+    /// A repeat of what was applied, whose answer is no longer kept.
+    #[error("{0}")]
+    AnswerForgotten(String),
     /// The queue of inputs is full. Nothing changed; try again after so many seconds.
     #[error("the node has as many inputs waiting as it takes; try again in {retry_after_seconds} s")]
     Full {

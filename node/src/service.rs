@@ -313,6 +313,7 @@ fn post_error(error: node_core::PostError) -> PostError {
         node_core::PostError::Shape(words) => PostError::Shape(words),
         node_core::PostError::Refused(words) => PostError::Refused(words),
         node_core::PostError::Budget(words) => PostError::Budget(words),
+        error @ node_core::PostError::AnswerForgotten => PostError::AnswerForgotten(error.to_string()),
         error @ node_core::PostError::NoRoom(_) => PostError::Unwritable(error.to_string()),
         error @ node_core::PostError::Waits(_) => PostError::Unknown(error.to_string()),
     }

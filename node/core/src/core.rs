@@ -12,6 +12,7 @@ use crate::posts::Posts;
 use crate::recovery::Start;
 use crate::release::Released;
 use crate::rows::{self, PeerRow};
+use crate::shares::Waits;
 use crate::web::{Web, WebRoute};
 use engine::App;
 use link::{Command, Declaration, Outcome, Peer, PeerState, StreamId};
@@ -106,7 +107,8 @@ pub struct Core {
     pub(crate) batch: Batch,
     pub(crate) link_states: BTreeMap<NodeId, PeerState>,
     pub(crate) strangers: VecDeque<NodeId>,
-    pub(crate) notices: VecDeque<String>,
+    /// Each with how often it was so.
+    pub(crate) notices: VecDeque<(String, u64)>,
     /// What this start changed of what apps keep.
     pub(crate) plans: Vec<Plan>,
     /// Rows that no running app has, as the log has them.
@@ -127,12 +129,10 @@ pub struct Core {
     said_to_self: usize,
     /// A peer took packets of this run: it is no run of a copy that was set back.
     confirmed: bool,
-    /// A peer's record waits because the outbox is full.
-    pub(crate) waits_for_room: bool,
+    /// What goes on when its app has room again.
+    pub(crate) waits: Waits,
     /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
     pub(crate) postponed: VecDeque<Postponed>,
-    /// What goes on when the outbox has room again.
-    pub(crate) stalled: VecDeque<Postponed>,
     /// Timers wait until then because the outbox was full.
     pub(crate) timers_wait: Option<i64>,
     /// The last [`Effect::WakeAt`].
@@ -168,9 +168,8 @@ impl Core {
             own_declarations: BTreeMap::new(),
             said_to_self: 0,
             confirmed: false,
-            waits_for_room: false,
+            waits: Waits::default(),
             postponed: VecDeque::new(),
-            stalled: VecDeque::new(),
             timers_wait: None,
             wake: None,
             effects: VecDeque::new(),
@@ -217,7 +216,7 @@ impl Core {
             Input::Time => self.fire_due(),
             Input::CheckpointDue => self.checkpoint_is_due = true,
             // It is tried again and again.
-            Input::CheckpointFailed(why) if self.notices.back() == Some(&why) => {}
+            Input::CheckpointFailed(why) if self.notices.back().is_some_and(|(line, _)| *line == why) => {}
             Input::CheckpointFailed(why) => self.notice(why),
             Input::Room(lacks) => self.room_changed(lacks),
         }
@@ -257,7 +256,9 @@ impl Core {
     }
 
     pub(crate) fn notice(&mut self, line: String) {
-        self.notices.push_back(line);
+        let same = self.notices.iter().position(|(known, _)| *known == line);
+        let times = same.and_then(|at| self.notices.remove(at)).map_or(0, |(_, times)| times);
+        self.notices.push_back((line, times + 1));
         if self.notices.len() > NOTICES_MAX {
             self.notices.pop_front();
         }
@@ -373,7 +374,7 @@ impl Core {
         self.short = lacks;
         if self.short.is_none() {
             self.timers_wait = None;
-            self.ask_again_for_room();
+            self.waits.apps().iter().for_each(|app| self.ask_again_for(app));
         }
     }
 

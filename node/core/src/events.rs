@@ -3,9 +3,10 @@
 use crate::core::{Core, Postponed};
 use crate::inbox::Inbound;
 use crate::interface::{Post, PostError, Reply};
-use crate::outbox::{Route, Stream, Unsettled, payload, read_payload};
-use crate::posts::Posts;
+use crate::outbox::{NO_ROOM, Route, Stream, Unsettled, payload, read_payload};
+use crate::posts::{Posts, Repeat};
 use crate::rows::{self, OutboxRow, PostRow};
+use crate::shares::Cause;
 use engine::{Applied, Context, Event, EventError, Send};
 use link::ledger::Verdict;
 use link::limits::REASON_BYTES_MAX;
@@ -21,9 +22,6 @@ const STREAMS_PER_PEER_MAX: usize = 4_096;
 /// Refusals and answers of a stream that its sender has not settled: twice its window, so that only one that never settles
 /// waits.
 const OUTCOMES_PER_STREAM_MAX: usize = 2 * link::WINDOW_RECORDS;
-
-/// Sends there is room for when records that wait for room are asked for again: as many as one event may make.
-const ROOM_TO_GO_ON: usize = 4_096;
 
 /// Ranges kept of what is missing of a stream; more become one.
 const GAPS_PER_STREAM_MAX: usize = 64;
@@ -65,13 +63,16 @@ impl Why {
     }
 }
 
+/// What an event would send finds no more room than for so many sends.
+pub(crate) struct NoRoom {
+    pub room: usize,
+}
+
 impl Core {
     /// Runs one event of an app: its rows and sends go to the open batch.
-    pub(crate) fn event(&mut self, app: &str, event: Event<'_>) -> Result<Applied, EventError> {
-        let is_outcome =
-            matches!(event, Event::Delivered { .. } | Event::Refused { .. } | Event::Answered { .. });
-        let room = if is_outcome { self.outbox.room_for_outcome(app) } else { self.outbox.room(app) };
-        let may_grow = is_outcome || self.short.is_none();
+    pub(crate) fn event(&mut self, app: &str, event: Event<'_>, cause: Cause) -> Result<Applied, EventError> {
+        let room = self.outbox.shares.room(app, cause);
+        let may_grow = cause == Cause::Outcome || self.short.is_none();
         let context = Context { now: self.now, entropy: self.entropy(), room };
         let installed = self.apps.get_mut(app).ok_or_else(|| EventError::NoSuchInput {
             app: app.to_owned(),
@@ -107,7 +108,7 @@ impl Core {
             let Some((_, app)) = due.min().filter(|(due, _)| *due <= self.now) else { return };
             let app = app.clone();
             self.batch.count_input();
-            match self.event(&app, Event::Due) {
+            match self.event(&app, Event::Due, Cause::Post) {
                 Ok(Applied { failed: Some(failed), .. }) => self.notice(format!("{app}: {failed}")),
                 Ok(_) => {}
                 // The app's share of the outbox is full, or the disk, all that an event waits for; other apps go on.
@@ -149,7 +150,7 @@ impl Core {
         if self.is_peer(peer)
             && let Some((name, arguments)) = read_payload(payload)
         {
-            let _ = self.event(to_app, Event::From { name, arguments, peer, app: from_app });
+            let _ = self.event(to_app, Event::From { name, arguments, peer, app: from_app }, Cause::Post);
         }
     }
 
@@ -162,10 +163,12 @@ impl Core {
     pub(crate) fn post(&mut self, post: Post) {
         // Only a key asks which request it was.
         let request = if post.idempotency_key.is_some() { request_hash(&post) } else { [0; 16] };
-        let known = post.idempotency_key.as_ref().and_then(|key| self.posts.get(&post.app)?.get(key));
+        let posts = self.posts.get(&post.app);
+        let known = post.idempotency_key.as_ref().and_then(|key| posts?.repeat(key, request));
         let reply = match known {
-            Some(row) if row.request == request => Reply::Applied(row.answer.clone()),
-            Some(_) => Reply::Refused(PostError::Refused(
+            Some(Repeat::Answer(answer)) => Reply::Applied(answer.map(str::to_owned)),
+            Some(Repeat::Forgotten) => Reply::Refused(PostError::AnswerForgotten),
+            Some(Repeat::Another) => Reply::Refused(PostError::Refused(
                 "this Idempotency-Key was used for another request: use a new one".to_owned(),
             )),
             None => self.post_fresh(&post, request),
@@ -175,7 +178,7 @@ impl Core {
 
     fn post_fresh(&mut self, post: &Post, request: [u8; 16]) -> Reply {
         let event = Event::Input { name: &post.input, arguments: &post.body, by: &post.by };
-        match self.event(&post.app, event) {
+        match self.event(&post.app, event, Cause::Post) {
             Ok(applied) => {
                 if let Some(key) = &post.idempotency_key {
                     self.remember_post(&post.app, key, request, applied.answer.clone());
@@ -194,8 +197,9 @@ impl Core {
         let row = PostRow { order: posts.next_order(), request, answer };
         self.batch.change(rows::POSTS, rows::post_key(app, key), Some(rows::encode(&row)));
         posts.insert(key.to_owned(), row);
-        while let Some(oldest) = posts.evict() {
-            self.batch.change(rows::POSTS, rows::post_key(app, &oldest), None);
+        while let Some((key, row)) = posts.forget_one() {
+            let row = row.map(|row| rows::encode(&row));
+            self.batch.change(rows::POSTS, rows::post_key(app, &key), row);
         }
     }
 
@@ -258,14 +262,22 @@ impl Core {
         let Some((name, arguments)) = read_payload(payload) else {
             return Taken::Done(Some(Outcome::Refused("the record does not read".to_owned())));
         };
-        match self.event(to_app, Event::From { name, arguments, peer, app: from_app }) {
+        match self.event(to_app, Event::From { name, arguments, peer, app: from_app }, Cause::Record) {
             Ok(applied) => Taken::Done(applied.carried.map(Outcome::Answered)),
-            Err(error @ EventError::NoRoom { .. }) => {
-                self.waits_for_room = true;
-                Taken::Waits(Why::both(error.to_string()))
+            Err(EventError::NoRoom { .. }) if self.waits_for_who_has_no_room(to_app) => {
+                let reason = format!(
+                    "{NO_ROOM}{to_app} there has as much under way as it may, and what it sent waits for room, too"
+                );
+                Taken::Done(Some(Outcome::Refused(reason)))
+            }
+            Err(EventError::NoRoom { room }) => {
+                self.waits.record(to_app, room);
+                Taken::Waits(Why::both(format!(
+                    "{NO_ROOM}{to_app} there has as much under way as it may; it goes on when some of that has its outcome"
+                )))
             }
             Err(EventError::Grows) => {
-                self.waits_for_room = true;
+                self.waits.record(to_app, 0);
                 Taken::Waits(Why {
                     here: "the disk has no room".to_owned(),
                     there: "the peer's disk has no room".to_owned(),
@@ -358,35 +370,35 @@ impl Core {
         outcomes: Vec<(u64, Outcome)>,
     ) {
         let Some(own) = self.own_stream(peer, stream) else { return };
-        own.waiting = None;
         if upto > own.last() {
             // More than was ever allocated: this node forgot what it sent.
             return self.forked(peer, stream);
         }
         let (before, mut settled) = (own.settled, own.settled);
+        self.outbox.set_waiting(stream, None);
         let outcomes: BTreeMap<u64, Outcome> = outcomes.into_iter().collect();
-        let mut has_room = true;
-        while settled < upto && has_room && self.batch.has_room_for_pieces() {
-            has_room = self.settle_oldest(stream, outcomes.get(&(settled + 1)));
-            settled += u64::from(has_room);
+        let mut settles = Ok(());
+        while settled < upto && settles.is_ok() && self.batch.has_room_for_pieces() {
+            settles = self.settle_oldest(stream, outcomes.get(&(settled + 1)));
+            settled += u64::from(settles.is_ok());
         }
         if settled > before {
             self.write_stream(stream);
         }
         if settled < upto {
             let outcomes = outcomes.into_iter().filter(|(number, _)| *number > settled).collect();
-            self.postpone(Postponed::Outcome { peer, stream, upto, outcomes }, has_room);
+            self.postpone(stream, Postponed::Outcome { peer, stream, upto, outcomes }, settles);
         }
         self.batch.commands.push(Command::Settled { peer, stream, upto: settled });
         self.batch.streams.insert(stream);
     }
 
     /// The oldest record of a stream has its outcome: its app hears of it, its row goes. The app's event cannot undo the
-    /// outcome: if it fails, people are told. But if it lacks room for what it would send, the outcome waits: false.
-    fn settle_oldest(&mut self, stream: StreamId, outcome: Option<&Outcome>) -> bool {
-        let Some(own) = self.outbox.stream(stream) else { return false };
+    /// outcome: if it fails, people are told. But if it lacks room for what it would send, the outcome waits.
+    fn settle_oldest(&mut self, stream: StreamId, outcome: Option<&Outcome>) -> Result<(), NoRoom> {
+        let Some(own) = self.outbox.stream(stream) else { return Ok(()) };
         let (app, peer) = (own.route.from_app.clone(), own.route.peer);
-        let Some(unsettled) = own.oldest().cloned() else { return false };
+        let Some(unsettled) = own.oldest().cloned() else { return Ok(()) };
         self.batch.count_input();
         let Unsettled { output, arguments, .. } = &unsettled;
         let event = match outcome {
@@ -396,12 +408,9 @@ impl Core {
             }
             None => Event::Delivered { output, arguments, peer, answer: None },
         };
-        match self.event(&app, event) {
+        match self.event(&app, event, Cause::Outcome) {
             Ok(_) => {}
-            Err(EventError::NoRoom { .. }) => {
-                self.waits_for_room = true;
-                return false;
-            }
+            Err(EventError::NoRoom { room }) => return Err(NoRoom { room }),
             Err(error) => {
                 self.notice(format!("{app}: the outcome of `{output}` to {peer} was not heard: {error}"));
             }
@@ -417,27 +426,42 @@ impl Core {
             self.batch.change(rows::OUTBOX, rows::outbox_key(stream, number), None);
         }
         self.ask_again_for_room();
-        true
+        Ok(())
     }
 
     pub(crate) fn hears_refusals(&self, app: &str, output: &str) -> bool {
         self.apps.get(app).is_some_and(|installed| installed.app.module().hears_refusals(output))
     }
 
-    /// What waits because the outbox was full is asked for again once any event may send as much as it likes: records of
-    /// peers, and outcomes.
+    /// What waits because there was no room goes on where there is more by now: outcomes, and records of peers.
     pub(crate) fn ask_again_for_room(&mut self) {
-        let has_room = |app: &String| self.outbox.room(app) >= ROOM_TO_GO_ON;
-        if !self.waits_for_room || self.short.is_some() || !self.apps.keys().all(has_room) {
+        let mut outcomes = self.waits.take_outcomes(&self.outbox.shares);
+        self.postponed.append(&mut outcomes);
+        // Without room on the disk, records wait for that.
+        if self.short.is_none() {
+            let apps = self.waits.apps_with_room(&self.outbox.shares);
+            apps.iter().for_each(|app| self.ask_again_for(app));
+        }
+    }
+
+    /// Asks for the records again that wait because their app had no room for what it would send.
+    pub(crate) fn ask_again_for(&mut self, app: &str) {
+        if !self.waits.take_record(app) {
             return;
         }
-        self.waits_for_room = false;
-        self.postponed.append(&mut self.stalled);
-        let apps = self.apps.keys().map(|app| Command::Ready { app: app.clone() });
-        self.batch.commands.extend(apps);
+        self.batch.commands.push(Command::Ready { app: app.to_owned() });
         let me = self.me;
-        let own = self.outbox.iter().filter(|own| own.route.peer == me && own.waiting.is_some());
-        self.batch.streams.extend(own.map(|own| own.id));
+        let waits =
+            |own: &&Stream| own.route.peer == me && own.route.to_app == app && own.waiting().is_some();
+        self.batch.streams.extend(self.outbox.iter().filter(waits).map(|own| own.id));
+    }
+
+    /// Whether what fills the app's room waits, some of it at least, at nodes without room. Then it may be that these wait
+    /// for this one: a record that it waited with for ever is refused instead, and frees a place at its sender. As long as
+    /// what it sent is on its way, or for a node that is away, records wait.
+    fn waits_for_who_has_no_room(&self, app: &str) -> bool {
+        let own = self.outbox.shares.is_full_itself(app, Cause::Record);
+        self.outbox.waits_without_room(own.then_some(app))
     }
 
     /// Ends our stream: what is unsettled is refused, what is sent next begins a fresh one.
@@ -456,24 +480,29 @@ impl Core {
         if !self.apps.contains_key(&own.route.from_app) {
             return;
         }
-        let mut has_room = true;
-        while left > 0 && has_room && self.batch.has_room_for_pieces() {
-            has_room = self.settle_oldest(stream, Some(&reason));
-            left -= usize::from(has_room);
+        let mut settles = Ok(());
+        while left > 0 && settles.is_ok() && self.batch.has_room_for_pieces() {
+            settles = self.settle_oldest(stream, Some(&reason));
+            left -= usize::from(settles.is_ok());
         }
         if left > 0 {
             self.write_stream(stream);
-            self.postpone(Postponed::End(stream), has_room);
+            self.postpone(stream, Postponed::End(stream), settles);
         } else {
             self.outbox.forget(stream);
             self.write_stream(stream);
         }
     }
 
-    /// Goes on with the rest when the batch has room, or else when the outbox has.
-    fn postpone(&mut self, rest: Postponed, outbox_has_room: bool) {
-        let queue = if outbox_has_room { &mut self.postponed } else { &mut self.stalled };
-        queue.push_back(rest);
+    /// Goes on with the rest when the batch has room, or else when the app has.
+    fn postpone(&mut self, stream: StreamId, rest: Postponed, settles: Result<(), NoRoom>) {
+        match settles {
+            Ok(()) => self.postponed.push_back(rest),
+            Err(NoRoom { room }) => {
+                let app = self.outbox.stream(stream).map(|own| own.route.from_app.clone());
+                self.waits.outcome(&app.unwrap_or_default(), room, rest);
+            }
+        }
     }
 
     /// The peer heard of our stream what we never sent: this node was set back in time.
@@ -508,8 +537,13 @@ impl Core {
 
     /// The peer cannot take our next record yet.
     pub(crate) fn peer_waits(&mut self, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        if let Some(own) = self.own_stream(peer, stream) {
-            own.waiting = (number > own.settled).then_some(reason);
+        let Some(own) = self.own_stream(peer, stream) else { return };
+        let reason = (number > own.settled).then_some(reason);
+        self.outbox.set_waiting(stream, reason);
+        if self.short.is_none() {
+            let mut apps = self.waits.apps();
+            apps.retain(|app| self.waits_for_who_has_no_room(app));
+            apps.iter().for_each(|app| self.ask_again_for(app));
         }
     }
 }

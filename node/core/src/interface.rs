@@ -170,6 +170,11 @@ pub enum PostError {
     /// The event cost more than it may.
     #[error("{0}")]
     Budget(String),
+    /// A repeat of what was applied, and its answer is forgotten.
+    #[error(
+        "a post with this Idempotency-Key was applied before, and is not applied again; its answer is no longer kept"
+    )]
+    AnswerForgotten,
     /// The disk has no room for it.
     #[error("{}", no_room(.0))]
     NoRoom(String),

@@ -5,27 +5,18 @@
 //! the network.
 
 use crate::rows::{OutboxRow, StreamRow};
+use crate::shares::{OutboxSizes, Shares};
 use link::{Declaration, Record, StreamId, WINDOW_BYTES, WINDOW_RECORDS};
 use sealing::{NodeId, Tag};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Unsettled records of a node, of all streams: what a person may leave waiting for peers that are away. An event that
-/// would send more is refused. At 200 bytes each this is about 200 MiB of memory, and at most twice that
-/// (outcomes have room for twice as much).
-pub const OUTBOX_RECORDS_MAX: usize = 1 << 20;
-
-/// Bytes of all unsettled records: they are held in memory until the store keeps checkpoints.
-pub const OUTBOX_BYTES_MAX: usize = 256 << 20;
-
-/// Unsettled records of one app: what it leaves waiting must not keep the others from sending.
-pub const OUTBOX_RECORDS_PER_APP_MAX: usize = OUTBOX_RECORDS_MAX / 4;
-
-/// Bytes of the unsettled records of one app.
-pub const OUTBOX_BYTES_PER_APP_MAX: usize = OUTBOX_BYTES_MAX / 4;
-
-/// Bytes that a record costs beside its arguments, for [`OUTBOX_BYTES_MAX`].
+/// Bytes that a record costs beside its arguments, for [`crate::shares::OUTBOX_BYTES_MAX`].
 pub(crate) const RECORD_OVERHEAD_BYTES: usize = 128;
+
+/// How the reason begins for which a record waits, if its app has no room for what it would send: nodes know it by this
+/// that they wait for each other.
+pub(crate) const NO_ROOM: &str = "no room for what it would send: ";
 
 /// Which stream: the peer, the sending app, the receiving app.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +68,7 @@ pub struct Stream {
     /// The link knows the stream.
     declared: bool,
     /// Why the next record waits, if the peer said so.
-    pub waiting: Option<String>,
+    waiting: Option<String>,
 }
 
 impl Stream {
@@ -112,6 +103,11 @@ impl Stream {
     /// The outputs of the records without an outcome.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.unsettled.iter().map(|unsettled| unsettled.output.as_str())
+    }
+
+    /// Why the next record waits, if the peer said so.
+    pub fn waiting(&self) -> Option<&str> {
+        self.waiting.as_deref()
     }
 
     /// The oldest record without an outcome.
@@ -213,34 +209,18 @@ pub struct Outbox {
     streams: BTreeMap<StreamId, Stream>,
     /// The stream that what is sent on a route goes into.
     current: BTreeMap<Route, StreamId>,
-    all: Load,
-    by_app: BTreeMap<String, Load>,
-}
-
-/// What is unsettled.
-#[derive(Debug, Default, Clone, Copy)]
-struct Load {
-    records: usize,
-    bytes: usize,
-}
-
-impl Load {
-    fn add(&mut self, bytes: usize) {
-        self.records += 1;
-        self.bytes += bytes;
-    }
-
-    fn take(&mut self, bytes: usize) {
-        self.records -= 1;
-        self.bytes -= bytes;
-    }
-
-    fn room(&self, records_max: usize, bytes_max: usize) -> usize {
-        if self.bytes >= bytes_max { 0 } else { records_max.saturating_sub(self.records) }
-    }
+    /// The sending apps and streams whose peer says that it has no room.
+    without_room: BTreeSet<(String, StreamId)>,
+    /// What all of it takes.
+    pub shares: Shares,
 }
 
 impl Outbox {
+    /// An outbox without a stream.
+    pub fn new(sizes: OutboxSizes) -> Outbox {
+        Outbox { shares: Shares::new(sizes), ..Outbox::default() }
+    }
+
     /// A stream that recovery found, with its unsettled rows in the order of their numbers.
     ///
     /// Errors: words on what does not fit, for a log that is not this program's.
@@ -259,7 +239,7 @@ impl Outbox {
             }
             let unsettled =
                 Unsettled { tag: Tag(row.tag), output: row.output, arguments: row.arguments.into() };
-            self.occupy(&route.from_app, cost(&unsettled));
+            self.shares.occupy(&route.from_app, cost(&unsettled));
             stream.unsettled.push_back(unsettled);
         }
         stream.synced = stream.last();
@@ -270,42 +250,10 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends that an event of this app may still make.
-    pub fn room(&self, app: &str) -> usize {
-        self.room_within(app, 1)
-    }
-
-    /// Sends that an app may make when it hears an outcome: up to twice the shares. An outcome frees a place only once
-    /// it is heard, so an app that answers each with a send would stand still at a share that is full.
-    pub fn room_for_outcome(&self, app: &str) -> usize {
-        self.room_within(app, 2)
-    }
-
-    /// What is left of so many shares.
-    fn room_within(&self, app: &str, shares: usize) -> usize {
-        let own = self.by_app.get(app).copied().unwrap_or_default();
-        let own = own.room(shares * OUTBOX_RECORDS_PER_APP_MAX, shares * OUTBOX_BYTES_PER_APP_MAX);
-        own.min(self.all.room(shares * OUTBOX_RECORDS_MAX, shares * OUTBOX_BYTES_MAX))
-    }
-
-    /// Something of an app that is kept until it has its outcome takes its place in the shares, here or elsewhere.
-    pub(crate) fn occupy(&mut self, app: &str, bytes: usize) {
-        self.all.add(bytes);
-        self.by_app.entry(app.to_owned()).or_default().add(bytes);
-    }
-
-    /// It has its outcome.
-    pub(crate) fn vacate(&mut self, app: &str, bytes: usize) {
-        self.all.take(bytes);
-        if let Some(own) = self.by_app.get_mut(app) {
-            own.take(bytes);
-        }
-    }
-
     /// Adds a record to the route's stream, which begins with `fresh` as its identity if there is none: the stream's
     /// identity and the record's number.
     pub fn push(&mut self, route: &Route, fresh: StreamId, unsettled: Unsettled) -> (StreamId, u64) {
-        self.occupy(&route.from_app, cost(&unsettled));
+        self.shares.occupy(&route.from_app, cost(&unsettled));
         let id = *self.current.entry(route.clone()).or_insert(fresh);
         let new = || Stream::new(fresh, route.clone(), 0, Tag([0; 8]));
         let stream = self.streams.entry(id).or_insert_with(new);
@@ -318,7 +266,7 @@ impl Outbox {
         let stream = self.streams.get_mut(&id)?;
         let (number, unsettled) = stream.settle_oldest()?;
         let app = stream.route.from_app.clone();
-        self.vacate(&app, cost(&unsettled));
+        self.shares.vacate(&app, cost(&unsettled));
         Some((number, unsettled))
     }
 
@@ -330,6 +278,7 @@ impl Outbox {
         };
         stream.ended = Some(reason.to_owned());
         self.current.remove(&stream.route);
+        self.set_waiting(id, None);
         true
     }
 
@@ -351,6 +300,29 @@ impl Outbox {
     /// A stream, to be changed.
     pub fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         self.streams.get_mut(&id)
+    }
+
+    /// The peer said why the next record of a stream waits, or took it.
+    pub fn set_waiting(&mut self, id: StreamId, reason: Option<String>) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let lacks_room = |reason: &Option<String>| reason.as_ref().is_some_and(|r| r.starts_with(NO_ROOM));
+        match (lacks_room(&stream.waiting), lacks_room(&reason)) {
+            (true, false) => drop(self.without_room.remove(&(stream.route.from_app.clone(), id))),
+            (false, true) => drop(self.without_room.insert((stream.route.from_app.clone(), id))),
+            _ => {}
+        }
+        stream.waiting = reason;
+    }
+
+    /// Whether what an app, or any app, sent waits at a peer that has no room.
+    pub fn waits_without_room(&self, app: Option<&str>) -> bool {
+        match app {
+            None => !self.without_room.is_empty(),
+            Some(app) => {
+                let from = (app.to_owned(), StreamId([0; 16]));
+                self.without_room.range(from..).next().is_some_and(|(first, _)| first == app)
+            }
+        }
     }
 
     /// All streams.
@@ -399,6 +371,7 @@ pub fn read_payload(payload: &[u8]) -> Option<(&str, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shares::{Cause, OUTBOX_RECORDS_MAX};
 
     fn route() -> Route {
         Route { peer: NodeId([1; 32]), from_app: "a".to_owned(), to_app: "b".to_owned() }
@@ -475,11 +448,11 @@ mod tests {
     #[test]
     fn room_comes_back_when_records_settle() {
         let mut outbox = filled(2, 100);
-        let full = outbox.room("a");
+        let full = outbox.shares.room("a", Cause::Post);
         let (number, settled) = outbox.settle_oldest(ID).expect("there are two");
         assert_eq!((number, settled.tag), (1, Tag([1; 8])));
-        assert_eq!(outbox.room("a"), full + 1);
-        assert_eq!(outbox.room("another"), OUTBOX_RECORDS_PER_APP_MAX);
+        assert_eq!(outbox.shares.room("a", Cause::Post), full + 1);
+        assert_eq!(outbox.shares.room("another", Cause::Post), OUTBOX_RECORDS_MAX / 4);
         assert_eq!(outbox.stream(ID).map(|stream| (stream.settled, stream.last())), Some((1, 2)));
     }
 

@@ -7,6 +7,7 @@ use crate::inbox::{Inbound, Inbox};
 use crate::outbox::Outbox;
 use crate::posts::Posts;
 use crate::rows::{self, APPS_MAX, HeardRow, OutboxRow, PeerRow, PostRow, StreamRow, WebRow};
+use crate::shares::OutboxSizes;
 use crate::status;
 use engine::{SettingError, Snapshot};
 use link::{Outcome, StreamId};
@@ -163,11 +164,19 @@ impl Recovery {
     ///
     /// # Errors
     /// A row that does not read, an app whose state changed its shape.
-    pub fn start(mut self, mut start: Start) -> Result<Core, StartError> {
+    pub fn start(self, start: Start) -> Result<Core, StartError> {
+        self.start_sized(start, OutboxSizes::default())
+    }
+
+    /// [`Recovery::start`] with another bound of what may be under way.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_sized(mut self, mut start: Start, sizes: OutboxSizes) -> Result<Core, StartError> {
         let mut core = Core::empty(&start);
         self.keep(&mut core.kept);
         core.peers = self.list::<PeerRow, _>(rows::PEERS, |key| Some(NodeId(key.try_into().ok()?)))?;
-        core.outbox = self.outbox()?;
+        core.outbox = self.outbox(sizes)?;
         for (number, row) in self.list::<WebRow, _>(rows::WEB, rows::read_web_key)? {
             core.restore_web(number, row);
         }
@@ -179,7 +188,7 @@ impl Recovery {
         self.outcomes(&mut core.inbox)?;
         core.posts = self.posts()?;
         let clock = self.list::<i64, _>(rows::CLOCK, |key| key.is_empty().then_some(()))?;
-        core.notices = std::mem::take(&mut start.notices).into();
+        std::mem::take(&mut start.notices).into_iter().for_each(|line| core.notice(line));
         let kept = clock.get(&()).copied().unwrap_or(i64::MIN);
         core.now = kept.max(start.now);
         if kept.saturating_sub(start.now) > CLOCK_AHEAD_MAX_MS {
@@ -289,12 +298,12 @@ impl Recovery {
             .collect()
     }
 
-    fn outbox(&mut self) -> Result<Outbox, StartError> {
+    fn outbox(&mut self, sizes: OutboxSizes) -> Result<Outbox, StartError> {
         let mut records: BTreeMap<StreamId, Vec<(u64, OutboxRow)>> = BTreeMap::new();
         for ((stream, number), row) in self.list::<OutboxRow, _>(rows::OUTBOX, rows::read_outbox_key)? {
             records.entry(stream).or_default().push((number, row));
         }
-        let mut outbox = Outbox::default();
+        let mut outbox = Outbox::new(sizes);
         for (id, row) in self.list::<StreamRow, _>(rows::STREAMS, rows::read_stream_key)? {
             let own = records.remove(&id).unwrap_or_default();
             outbox.restore(id, row, own).map_err(|what| StartError::Row { list: rows::OUTBOX, what })?;

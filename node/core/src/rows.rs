@@ -198,7 +198,7 @@ pub struct PostRow {
     pub order: u64,
     /// Half of SHA-256 of the input's name and body: the same key with another request is a mistake.
     pub request: [u8; 16],
-    /// The answer's JSON.
+    /// The answer's JSON; empty if it had one that is forgotten.
     pub answer: Option<String>,
 }
 

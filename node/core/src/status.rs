@@ -95,6 +95,11 @@ pub struct Receiving {
     pub forked: bool,
 }
 
+/// A notice, and how often it was so.
+fn notice(line: &str, times: u64) -> String {
+    if times > 1 { format!("{line} ({times} times)") } else { line.to_owned() }
+}
+
 /// How often each name is there.
 pub(crate) fn count<'n>(names: impl Iterator<Item = &'n str>) -> BTreeMap<String, u64> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -114,7 +119,7 @@ impl Core {
             endpoints: self.endpoints(),
             receiving: self.receiving(),
             strangers: self.strangers.iter().map(ToString::to_string).collect(),
-            notices: self.notices.iter().cloned().collect(),
+            notices: self.notices.iter().map(|(line, times)| notice(line, *times)).collect(),
         }
     }
 
@@ -170,8 +175,8 @@ impl Core {
                 "{is}: `selvedge peer add` with its ticket sends it, `selvedge peer remove` gives it up"
             ));
         }
-        match (&stream.waiting, self.link_states.get(&route.peer)) {
-            (Some(said), _) => Some(said.clone()),
+        match (stream.waiting(), self.link_states.get(&route.peer)) {
+            (Some(said), _) => Some(said.to_owned()),
             (None, Some(PeerState::Up)) => None,
             (None, Some(state)) => Some(state.to_string()),
             (None, None) => Some("no answer yet".to_owned()),

@@ -5,9 +5,11 @@
 //! came to is judged here; how it is made must not be known here.
 
 use crate::core::{Core, Postponed};
+use crate::events::NoRoom;
 use crate::interface::{ControlError, Reply, ReplyId};
 use crate::outbox::RECORD_OVERHEAD_BYTES;
 use crate::rows::{self, WebRow};
+use crate::shares::Cause;
 use engine::{EndpointSend, Event, EventError};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -234,7 +236,7 @@ impl Core {
     pub(crate) fn restore_web(&mut self, number: u64, row: WebRow) {
         let app = row.app.clone();
         let cost = self.web.push(number, row);
-        self.outbox.occupy(&app, cost);
+        self.outbox.shares.occupy(&app, cost);
     }
 
     /// A batch is on disk in which a queue's oldest record was `oldest`: it is tried, if its app runs.
@@ -265,25 +267,24 @@ impl Core {
 
     /// Settles a record, now or once there is room for what its app sends when it hears that.
     pub(crate) fn hear_web(&mut self, route: WebRoute, number: u64, refusal: Option<String>) {
-        if !self.settle_web(&route, number, refusal.as_deref()) {
-            self.stalled.push_back(Postponed::Web { route, number, refusal });
+        if let Err(NoRoom { room }) = self.settle_web(&route, number, refusal.as_deref()) {
+            let app = route.app.clone();
+            self.waits.outcome(&app, room, Postponed::Web { route, number, refusal });
         }
     }
 
     /// The oldest record of a queue, if it is still this one, has its outcome: its app hears of it, its row goes, the next is
-    /// tried after the sync. If the app lacks room for what it would send when it hears that, the outcome waits: false.
-    fn settle_web(&mut self, route: &WebRoute, number: u64, refusal: Option<&str>) -> bool {
+    /// tried after the sync. If the app lacks room for what it would send when it hears that, the outcome waits.
+    fn settle_web(&mut self, route: &WebRoute, number: u64, refusal: Option<&str>) -> Result<(), NoRoom> {
         let oldest = self.web.queues.get(route).and_then(|queue| queue.records.front());
-        let Some(oldest) = oldest.filter(|oldest| oldest.number == number) else { return true };
+        let Some(oldest) = oldest.filter(|oldest| oldest.number == number) else { return Ok(()) };
         let row = Arc::clone(&oldest.row);
         self.batch.count_input();
         let (app, to, output) = (&route.app, &route.endpoint, &row.output);
-        match self.event(app, Event::Answered { output, arguments: &row.arguments, to, refusal }) {
+        let event = Event::Answered { output, arguments: &row.arguments, to, refusal };
+        match self.event(app, event, Cause::Outcome) {
             Ok(_) => {}
-            Err(EventError::NoRoom { .. }) => {
-                self.waits_for_room = true;
-                return false;
-            }
+            Err(EventError::NoRoom { room }) => return Err(NoRoom { room }),
             Err(error) => {
                 self.notice(format!("{app}: the outcome of `{output}` to {to} was not heard: {error}"));
             }
@@ -295,11 +296,11 @@ impl Core {
         }
         if let Some(record) = self.web.settle_oldest(route) {
             self.batch.change(rows::WEB, rows::web_key(number), None);
-            self.outbox.vacate(app, record.cost());
+            self.outbox.shares.vacate(app, record.cost());
         }
         self.batch.web.insert(route.clone());
         self.ask_again_for_room();
-        true
+        Ok(())
     }
 
     /// A person gives up what waits for an address.
@@ -319,20 +320,30 @@ impl Core {
         Ok(())
     }
 
-    /// Refuses the records of queues up to a number each, as far as the batch has room; then answers.
-    pub(crate) fn give_up_queues(&mut self, reply: ReplyId, mut queues: Vec<(WebRoute, u64)>) {
-        while let Some((route, upto)) = queues.last().cloned() {
+    /// Refuses the records of queues up to a number each, as far as the batch has room; then answers. Where an app has no
+    /// room for what it sends when it hears that, the other apps' queues come first.
+    pub(crate) fn give_up_queues(&mut self, reply: ReplyId, queues: Vec<(WebRoute, u64)>) {
+        let (mut queues, mut waiting, mut first) = (VecDeque::from(queues), VecDeque::new(), None);
+        while let Some((route, upto)) = queues.front().cloned() {
             let Some(number) = self.web.oldest(&route).filter(|oldest| *oldest <= upto) else {
-                queues.pop();
+                queues.pop_front();
                 continue;
             };
-            let fits_batch = self.batch.has_room_for_pieces();
-            if !fits_batch || !self.settle_web(&route, number, Some(GIVEN_UP)) {
-                let queue = if fits_batch { &mut self.stalled } else { &mut self.postponed };
-                return queue.push_back(Postponed::GiveUp { reply, queues });
+            if !self.batch.has_room_for_pieces() {
+                queues.append(&mut waiting);
+                return self.postponed.push_back(Postponed::GiveUp { reply, queues: queues.into() });
+            }
+            if let Err(NoRoom { room }) = self.settle_web(&route, number, Some(GIVEN_UP)) {
+                first.get_or_insert((route.app, room));
+                waiting.extend(queues.pop_front());
             }
         }
-        self.reply(reply, Reply::Done);
+        match first {
+            Some((app, room)) => {
+                self.waits.outcome(&app, room, Postponed::GiveUp { reply, queues: waiting.into() });
+            }
+            None => self.reply(reply, Reply::Done),
+        }
     }
 }
 

@@ -41,7 +41,7 @@ view both = { heard, ended }
 "#;
 
 /// Records under way to Ben whose outcomes find one share full, and as many for the second.
-const BURSTS: u64 = 6;
+const BURSTS: u64 = 11;
 
 const OTHER: &str = "app other\non go(to: node) { send word() to to }\non word() from p { }\nview one = 1\n";
 

@@ -60,6 +60,7 @@ impl From<PostError> for Problem {
             PostError::NoSuchRoute { .. } => Problem::no_such_route(message),
             PostError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
             PostError::Budget(_) => Problem::budget(message),
+            PostError::AnswerForgotten(_) => Problem::new(StatusCode::GONE, "answer_forgotten", message),
             PostError::Full { retry_after_seconds } => Problem::full(message, retry_after_seconds),
             PostError::Unwritable(_) => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unwritable", message),
             PostError::Stopping => Problem::stopping(message),

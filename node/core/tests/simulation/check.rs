@@ -13,6 +13,14 @@ impl World {
         serde_json::from_str(&text).expect("a view is JSON")
     }
 
+    /// The view `all` of the only app.
+    pub(crate) fn view_all(&self, node: usize) -> serde_json::Value {
+        let running = self.nodes[node].running.as_ref().expect("every node was started for the calm");
+        let snapshot = running.published.as_ref().expect("a start publishes");
+        let text = snapshot.view("all", &[], "local", 0).expect("it has no arguments");
+        serde_json::from_str(&text).expect("a view is JSON")
+    }
+
     pub(crate) fn check(&mut self, from: usize) {
         let seed = self.seed;
         let mut known = BTreeSet::new();

@@ -1,11 +1,13 @@
 //! The world of one seed: nodes, their disks, the network between them, and what happens when.
 
 use crate::APP;
+use crate::crowd;
 use crate::web::{SimulatedWeb, Way};
 use engine::Snapshot;
 use link::{Command, Config, Effect as LinkEffect, Endpoint, Time};
 use node_core::{
-    Control, Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start, WebAnswer, WebTry,
+    Control, Core, Effect, Input, Out, OutboxSizes, Post, PostError, Recovery, Reply, ReplyId, Source, Start,
+    WebAnswer, WebTry,
 };
 use sealing::{Identity, NodeId, Run};
 use std::cmp::Reverse;
@@ -14,6 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{Appended, Checkpoints, Log, Memory, Progress, Sizes, Storage};
 
+/// Nodes of all stories but [`Story::Crowd`].
 pub(crate) const NODES: usize = 2;
 /// Virtual microseconds in which faults happen.
 const STORM: u64 = 20_000_000;
@@ -143,6 +146,18 @@ pub(crate) struct Node {
     pub(crate) asked: BTreeMap<ReplyId, u64>,
 }
 
+/// What is lived through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Story {
+    /// Nothing is lost, whatever fails.
+    Faults,
+    /// Node 1 is once set back to an old copy of its folder: then something may be missing, but never twice and never
+    /// without a word.
+    SetBack,
+    /// More is sent than there is room for.
+    Crowd,
+}
+
 /// How often each fault was reached.
 pub(crate) type Reached = BTreeMap<&'static str, u64>;
 
@@ -168,16 +183,14 @@ pub(crate) const FAULTS: [&str; 17] = [
 
 pub(crate) struct World {
     pub(crate) seed: u64,
-    chance: Chance,
+    pub(crate) chance: Chance,
     now: u64,
     order: u64,
     queue: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     pub(crate) nodes: Vec<Node>,
     calm: bool,
     pub(crate) web: SimulatedWeb,
-    /// Node 1 is once set back to an old copy of its folder: then something may be missing, but never twice and never
-    /// without a word.
-    sets_back: bool,
+    story: Story,
     pub(crate) reached: Reached,
     trace: bool,
 }
@@ -194,9 +207,9 @@ fn node_at(address: SocketAddr) -> usize {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, sets_back: bool) -> World {
+    pub(crate) fn new(seed: u64, story: Story) -> World {
         let mut chance = Chance(seed);
-        let nodes = (0..NODES)
+        let nodes = (0..if story == Story::Crowd { crowd::NODES } else { NODES })
             .map(|_| Node {
                 identity: Arc::new(Identity::from_seed(&chance.bytes())),
                 storage: Memory::new(chance.next()),
@@ -218,7 +231,7 @@ impl World {
             nodes,
             calm: false,
             web: SimulatedWeb::default(),
-            sets_back,
+            story,
             reached: Reached::new(),
             trace: std::env::var("SELVEDGE_SEED").is_ok(),
         }
@@ -238,8 +251,8 @@ impl World {
             return;
         }
         let mut port = USUAL_PORT;
-        // Node 0 stays: of two that both moved neither knows where the other is, and nobody can help them.
-        if node > 0 && self.chance.one_in(3) {
+        // The others stay: of two that both moved neither knows where the other is, and nobody can help them.
+        if node == 1 && self.chance.one_in(3) {
             self.reach("moved");
             port = 1000 + self.chance.below(1000) as u16;
         }
@@ -256,9 +269,18 @@ impl World {
 
     fn recover(&mut self, node: usize, address: SocketAddr) -> Running {
         let seed = self.seed;
-        let module = weft::compile(APP, "echo.weft").unwrap_or_else(|errors| panic!("{errors}"));
-        let settings = vec![("hook".to_owned(), "\"https://hook.example/\"".to_owned())];
-        let apps = vec![Source { text: APP.to_owned(), module, settings, allow_loss: false }];
+        let (texts, settings, sizes) = match self.story {
+            Story::Crowd => (&[crowd::APP, crowd::STUCK][..], Vec::new(), crowd::SIZES),
+            Story::Faults | Story::SetBack => {
+                let settings = vec![("hook".to_owned(), "\"https://hook.example/\"".to_owned())];
+                (&[APP][..], settings, OutboxSizes::default())
+            }
+        };
+        let source = |text: &&str| {
+            let module = weft::compile(text, "a.weft").unwrap_or_else(|errors| panic!("{errors}"));
+            Source { text: (*text).to_owned(), module, settings: settings.clone(), allow_loss: false }
+        };
+        let apps = texts.iter().map(source).collect();
         let mut recovery = Recovery::default();
         let storage = self.nodes[node].storage.clone();
         let entropy = self.chance.bytes();
@@ -279,7 +301,7 @@ impl World {
             apps,
             notices: Vec::new(),
         };
-        let core = recovery.start(start).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let core = recovery.start_sized(start, sizes).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let card = identity.card(1);
         let run = core.run();
         let (entropy, record_bytes_max) = (self.chance.bytes(), node_core::RECORD_BYTES_MAX);
@@ -290,7 +312,7 @@ impl World {
 
     /// Each start is given the others' tickets again, as a person might; the first time it is needed.
     fn introduce(&mut self, node: usize) {
-        for other in (0..NODES).filter(|other| *other != node) {
+        for other in (0..self.nodes.len()).filter(|other| *other != node) {
             let ticket = self.nodes[other].identity.ticket(1, &[address(other, USUAL_PORT)]);
             let control = Control::AddPeer { ticket, name: format!("node {other}"), addresses: Vec::new() };
             self.handle(node, Input::Control { reply: ReplyId(u64::MAX), control });
@@ -305,7 +327,7 @@ impl World {
     }
 
     /// Carries out what core and endpoint ask, until they ask nothing more.
-    fn carry_out(&mut self, node: usize) {
+    pub(crate) fn carry_out(&mut self, node: usize) {
         while let Some(running) = &mut self.nodes[node].running {
             if let Some(effect) = running.core.poll_effect() {
                 self.carry_out_core(node, effect);
@@ -346,6 +368,7 @@ impl World {
                 }
             }
             Effect::Out(released) => match released.into_inner() {
+                Out::Publish { app, .. } if app == "stuck" => {}
                 Out::Publish { snapshot, .. } => running.published = Some(snapshot),
                 Out::Link(mut command) => {
                     if let Command::AddPeer(peer) = &mut command {
@@ -357,6 +380,8 @@ impl World {
                     let after = attempt.after_milliseconds * 1000;
                     self.plan(after, Happening::Attempt { node, life, attempt });
                 }
+                Out::Reply { reply: Reply::Sends(sends), .. } => crowd::check_bound(seed, &sends),
+                Out::Reply { reply: Reply::Refused(PostError::Refused(_)), .. } => self.reach("full"),
                 Out::Reply { to, reply } => {
                     if let (Some(number), Reply::Applied(_)) = (this.asked.remove(&to), reply) {
                         this.answered.insert(number);
@@ -372,7 +397,13 @@ impl World {
                 self.nodes[node].memos.insert(peer, place.0);
             }
             LinkEffect::Datagram { to, bytes } => self.send(node, to, bytes),
-            LinkEffect::Forked { peer, stream } if !self.sets_back => {
+            LinkEffect::Waiting { ref reason, .. }
+                if reason.starts_with("no room for what it would send") =>
+            {
+                self.reach("held");
+                self.handle(node, Input::Link(effect));
+            }
+            LinkEffect::Forked { peer, stream } if self.story != Story::SetBack => {
                 panic!("seed {}: {peer} says forked {stream:?}", self.seed)
             }
             effect => self.handle(node, Input::Link(effect)),
@@ -427,6 +458,7 @@ impl World {
             }
             Happening::Asked { node, life, attempt } => self.ask_web(node, life, attempt),
             Happening::Answered { node, life, answer } => self.hear_web(node, life, answer),
+            Happening::Post { node } if self.story == Story::Crowd => self.fill(node),
             Happening::Post { node } => self.post(node, None),
             Happening::LastWord { node } => {
                 (0..NODES).filter(|to| *to != node).for_each(|to| self.post(node, Some(to)));
@@ -583,13 +615,13 @@ impl World {
     }
 
     pub(crate) fn run(&mut self) {
-        for node in 0..NODES {
+        for node in 0..self.nodes.len() {
             self.start(node);
             for _ in 0..25 {
                 let at = self.chance.below(STORM);
                 self.plan(at, Happening::Post { node });
             }
-            if self.chance.one_in(4) {
+            if self.story != Story::Crowd && self.chance.one_in(4) {
                 let at = self.chance.below(STORM);
                 self.plan(at, Happening::Burst { node });
             }
@@ -598,7 +630,7 @@ impl World {
                 self.plan(at, Happening::Kill { node, power });
             }
         }
-        if self.sets_back {
+        if self.story == Story::SetBack {
             // A last word each way: what is missing is named when the sender speaks next.
             for node in 0..NODES {
                 self.plan(STORM + CALM / 2, Happening::LastWord { node });
@@ -615,12 +647,14 @@ impl World {
             self.now = at;
             if at > STORM && !self.calm {
                 self.calm = true;
-                (0..NODES).for_each(|node| self.start(node));
+                (0..self.nodes.len()).for_each(|node| self.start(node));
             }
             self.happen(happening);
         }
-        for from in 0..NODES {
-            if self.sets_back { self.check_set_back(from) } else { self.check(from) }
+        match self.story {
+            Story::Faults => (0..NODES).for_each(|from| self.check(from)),
+            Story::SetBack => (0..NODES).for_each(|from| self.check_set_back(from)),
+            Story::Crowd => self.check_crowd(),
         }
     }
 }
