@@ -16,6 +16,9 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Why a record waits that would make the state larger, on the node whose disk is full.
+const NO_DISK: &str = "the disk has no room";
+
 /// Streams a peer may have here: one a pair of apps, and one more each time it was set back in time.
 const STREAMS_PER_PEER_MAX: usize = 4_096;
 
@@ -279,7 +282,7 @@ impl Core {
             Err(EventError::Grows) => {
                 self.waits.record(to_app, 0);
                 Taken::Waits(Why {
-                    here: "the disk has no room".to_owned(),
+                    here: NO_DISK.to_owned(),
                     there: "the peer's disk has no room".to_owned(),
                 })
             }
@@ -538,8 +541,13 @@ impl Core {
     /// The peer cannot take our next record yet.
     pub(crate) fn peer_waits(&mut self, peer: NodeId, stream: StreamId, number: u64, reason: String) {
         let Some(own) = self.own_stream(peer, stream) else { return };
-        let reason = (number > own.settled).then_some(reason);
+        let (reason, to_app) = ((number > own.settled).then_some(reason), own.route.to_app.clone());
+        let is_for_room = reason.as_ref().is_some_and(|why| why.starts_with(NO_ROOM) || why == NO_DISK);
         self.outbox.set_waiting(stream, reason);
+        if peer == self.me && is_for_room && !self.waits.has_record(&to_app) {
+            // It was asked for again before this word of it came round.
+            self.batch.streams.insert(stream);
+        }
         if self.short.is_none() {
             let mut apps = self.waits.apps();
             apps.retain(|app| self.waits_for_who_has_no_room(app));

@@ -175,6 +175,11 @@ impl Waits {
         waits.1.push_back(rest);
     }
 
+    /// Whether records wait for an app, and were not asked for again.
+    pub(crate) fn has_record(&self, app: &str) -> bool {
+        self.records.contains_key(app)
+    }
+
     /// The apps for which records wait.
     pub(crate) fn apps(&self) -> Vec<String> {
         self.records.keys().cloned().collect()
