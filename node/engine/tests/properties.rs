@@ -366,8 +366,8 @@ fn words_of_json_are_whole() {
         (
             "[null]",
             "[nu\u{20ac}]",
-            "field `l[0]`: expected Part (an object with b: bool, n: int?, t: text?, x: real?, m: Mood?, l: list of bool), \
-             found something that is no JSON",
+            "field `l[0]`: expected Part (an object with b: bool, n: int? = null, t: text? = null, x: real? = null, \
+             m: Mood? = null, l: list of bool), found something that is no JSON",
         ),
         ("-17", "-\u{e9}", "field `r.n`: expected int, a whole number, found -"),
     ] {
