@@ -95,10 +95,21 @@ fn agent() -> Agent {
     config.build().into()
 }
 
+/// Whether the port, if there is one, is a port: the library takes the scheme's own in place of one that is not.
+fn has_a_port_that_is_one(uri: &Uri) -> bool {
+    let Some(authority) = uri.authority() else { return true };
+    let host = authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, host)| host);
+    let port = host.rsplit_once(']').map_or(host, |(_, behind)| behind).split_once(':');
+    port.is_none_or(|(_, port)| port.is_empty() || port.parse::<u16>().is_ok())
+}
+
 /// Makes one POST.
 fn post(agent: &Agent, attempt: &WebTry) -> WebOutcome {
     let endpoint = &attempt.route.endpoint;
     let uri = match endpoint.parse::<Uri>() {
+        Ok(uri) if !has_a_port_that_is_one(&uri) => {
+            return WebOutcome::NoAddress(format!("{endpoint} is no address: a port is at most 65535"));
+        }
         Ok(uri) if uri.host().is_some_and(|host| !host.is_empty()) => uri,
         Ok(_) => return WebOutcome::NoAddress(format!("{endpoint} is no address: it has no host")),
         Err(error) => return WebOutcome::NoAddress(format!("{endpoint} is no address: {error}")),

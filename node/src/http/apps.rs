@@ -82,6 +82,11 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(Some(String::from_utf8_lossy(characters).into_owned()))
 }
 
+/// Whether the bytes that a query escapes with `%` are UTF-8: what is not would be read as other characters.
+fn decodes_to_utf8(query: &str) -> bool {
+    percent_encoding::percent_decode_str(query).decode_utf8().is_ok()
+}
+
 /// `GET /{app}/{view}`, once or as a stream.
 pub(super) async fn view<H: Handle>(
     State(shared): State<Arc<Shared<H>>>,
@@ -91,6 +96,9 @@ pub(super) async fn view<H: Handle>(
 ) -> Result<Response, Problem> {
     let Path((app, view)) = path.map_err(|error| Problem::shape(error.body_text()))?;
     let Query(arguments) = query.map_err(|error| Problem::shape(error.body_text()))?;
+    if !decodes_to_utf8(request.uri().query().unwrap_or_default()) {
+        return Err(Problem::shape("the query is not UTF-8"));
+    }
     let asked = shared.answers.ask(Question { app, view, arguments });
     if accepts(request.headers(), "text/event-stream") {
         return events::stream(shared, asked, request.extensions().get()).await;
@@ -142,4 +150,27 @@ pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
             range.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_escapes_of_utf8_are_taken() {
+        for (query, is_taken) in [
+            ("", true),
+            ("t=a&n=1", true),
+            ("t=%c3%a9", true),
+            ("t=%C3%A9%2", true),
+            ("t=%", true),
+            ("t=%zz", true),
+            ("t=%ff", false),
+            ("t=%c3", false),
+            ("%ff=1", false),
+            ("t=%c3&u=%a9", false),
+        ] {
+            assert_eq!(decodes_to_utf8(query), is_taken, "{query}");
+        }
+    }
 }

@@ -457,6 +457,9 @@ fn from_text(text: &str, kind: &Type, module: &Module, budget: &mut Budget) -> R
             cases.iter().position(|case| case == text).map(|at| Value::Word(at as i64))
         }
         Type::Bytes => BASE64.decode(text.as_bytes()).ok().map(|bytes| Value::Bytes(bytes.into())),
+        Type::Endpoint if !has_a_port_that_is_one(text) => {
+            return Err(no_value(text, "endpoint, whose port is a number up to 65535").into());
+        }
         Type::Endpoint => {
             let host = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
             host.filter(|host| !host.is_empty() && !host.contains(|c: char| c.is_control() || c == ' '))
@@ -465,6 +468,20 @@ fn from_text(text: &str, kind: &Type, module: &Module, budget: &mut Budget) -> R
         _ => None,
     };
     value.ok_or_else(|| no_value(text, &expected(kind, module)).into())
+}
+
+/// Whether the port of an address, if it names one, is one: up to 65535. Some would take another in its place.
+fn has_a_port_that_is_one(address: &str) -> bool {
+    let Some((_, behind_scheme)) = address.split_once("://") else { return true };
+    let authority = behind_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    // An address of IPv6 stands in brackets, for its colons.
+    let behind = host.rsplit_once(']').map_or(host, |(_, behind)| behind);
+    behind.split_once(':').is_none_or(|(_, port)| port.is_empty() || is_port(port))
+}
+
+fn is_port(digits: &str) -> bool {
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u16>().is_ok()
 }
 
 /// A node's id; one that was copied badly is told as such.
