@@ -41,6 +41,8 @@ struct Fabric {
     queue: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
     witness: Witness,
     reached: BTreeMap<&'static str, u64>,
+    /// Records that were heard.
+    heard: u64,
 }
 
 impl Fabric {
@@ -61,6 +63,7 @@ impl Fabric {
             queue: Vec::new(),
             witness: Witness::default(),
             reached: BTreeMap::new(),
+            heard: 0,
         };
         fabric.start(0);
         fabric.start(1);
@@ -123,6 +126,7 @@ impl Fabric {
                     self.queue.push((copy.address, to, bytes));
                 }
                 Effect::Record { peer, declaration, number, .. } => {
+                    self.heard += 1;
                     endpoint.stored(now, peer, declaration.stream, number, Vec::new());
                 }
                 Effect::Outcome { peer, stream, upto, .. } => endpoint.settled(now, peer, stream, upto),
@@ -196,6 +200,16 @@ impl Fabric {
         }
     }
 
+    /// All copies fenced each other: a person ends those beside, removes the peers and adds them anew.
+    fn decide(&mut self) {
+        self.reach("a person decided");
+        self.copies[2..].iter_mut().for_each(|copy| copy.endpoint = None);
+        for at in 0..2 {
+            self.copies[at].folder.memos.clear();
+            self.start(at);
+        }
+    }
+
     fn step(&mut self) {
         self.now.0 += 1_000;
         for at in 0..self.copies.len() {
@@ -218,15 +232,25 @@ impl Fabric {
     }
 }
 
+/// Steps without a record, of a millisecond each, after which none will come: longer than anybody waits for an answer.
+const QUIET_STEPS: u64 = 100_000;
+
 /// §9.4.
 #[test]
 fn no_key_and_nonce_seal_twice() {
     let seals = number("LINK_SEALS").unwrap_or(SEALS);
     let mut fabric = Fabric::new(1);
-    let mut steps = 0_u64;
+    let (mut steps, mut heard_at) = (0_u64, 0);
     while fabric.witness.seals < seals {
+        let before = fabric.heard;
         fabric.step();
         steps += 1;
+        if fabric.heard > before {
+            heard_at = steps;
+        } else if steps > heard_at + QUIET_STEPS {
+            fabric.decide();
+            heard_at = steps;
+        }
         assert!(steps < 50 * seals, "it fell silent: {} seals, {:?}", fabric.witness.seals, fabric.reached);
     }
     for what in ["a restart", "a restored folder", "a copy that runs beside", "a run was behind"] {
