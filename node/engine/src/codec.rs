@@ -65,24 +65,27 @@ pub(crate) fn put_word(word: i64, out: &mut Vec<u8>) {
     put_number(zigzag(word), out);
 }
 
-/// Bytes of words that are gathered: a power of two.
-const GATHERED: usize = 64;
-/// Bytes of the longest number.
+/// Bytes of words that are gathered before they are appended: a power of two.
+const GATHERED: usize = 128;
+/// Bytes of the longest number; one of up to 56 bits is put as a word of 8, of which those that follow are put over.
 const NUMBER_BYTES: usize = 10;
-/// Bytes of most rows of words: so many are copied without asking how many.
-const FEW: usize = 32;
+/// Bytes of most rows of words with their heads: so many are copied without asking how many.
+const FEW: usize = 64;
 
 /// Writes words one behind the other as [`put_word`] does each.
 pub(crate) struct Words<'o> {
     out: &'o mut Vec<u8>,
-    bytes: [u8; GATHERED],
+    bytes: [u8; GATHERED + NUMBER_BYTES],
     len: usize,
 }
 
 impl<'o> Words<'o> {
+    /// What is written comes behind `first`.
     #[inline(always)]
-    pub(crate) fn new(out: &'o mut Vec<u8>) -> Words<'o> {
-        Words { out, bytes: [0; GATHERED], len: 0 }
+    pub(crate) fn new<const N: usize>(out: &'o mut Vec<u8>, first: [u8; N]) -> Words<'o> {
+        let mut bytes = [0; GATHERED + NUMBER_BYTES];
+        bytes[..N].copy_from_slice(&first);
+        Words { out, bytes, len: N }
     }
 
     #[inline(always)]
@@ -90,7 +93,36 @@ impl<'o> Words<'o> {
         if self.len > GATHERED - NUMBER_BYTES {
             self.flush();
         }
-        let mut number = zigzag(word);
+        let at = self.len % GATHERED;
+        let number = zigzag(word);
+        if number < 0x80 {
+            self.bytes[at] = number as u8;
+            self.len = at + 1;
+            return;
+        }
+        if number < 0x4000 {
+            let bytes = (number & 0x7f | 0x80 | number << 1 & 0x7f00) as u16;
+            self.bytes[at..at + size_of::<u16>()].copy_from_slice(&bytes.to_le_bytes());
+            self.len = at + 2;
+            return;
+        }
+        let bits = u64::BITS - number.leading_zeros();
+        if bits > 56 {
+            return self.put_long(number);
+        }
+        // Each seven bits come into a byte of their own, by halves of what there is.
+        let spread = (number & 0x0fff_ffff) | (number & 0x00ff_ffff_f000_0000) << 4;
+        let spread = (spread & 0x0000_3fff_0000_3fff) | (spread & 0x0fff_c000_0fff_c000) << 2;
+        let spread = (spread & 0x007f_007f_007f_007f) | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+        // A seventh of up to 56, rounded up.
+        let len = (bits * 37 + 222) >> 8;
+        let goes_on = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+        self.bytes[at..at + size_of::<u64>()].copy_from_slice(&(spread | goes_on).to_le_bytes());
+        self.len = at + len as usize;
+    }
+
+    #[cold]
+    fn put_long(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes[self.len % GATHERED] = number as u8 | 0x80;
             self.len += 1;
@@ -100,20 +132,24 @@ impl<'o> Words<'o> {
         self.len += 1;
     }
 
+    #[cold]
     fn flush(&mut self) {
         self.out.extend_from_slice(&self.bytes[..self.len.min(GATHERED)]);
         self.len = 0;
     }
 
-    /// All words are where they belong.
+    /// Appends all words; what comes next is put behind them.
     #[inline(always)]
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self) -> &mut Vec<u8> {
         if self.len > FEW {
-            return self.flush();
+            self.flush();
+        } else {
+            let len = self.out.len() + self.len;
+            self.out.extend_from_slice(&self.bytes[..FEW]);
+            self.out.truncate(len);
+            self.len = 0;
         }
-        let len = self.out.len() + self.len;
-        self.out.extend_from_slice(&self.bytes[..FEW]);
-        self.out.truncate(len);
+        self.out
     }
 }
 
@@ -320,4 +356,41 @@ fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&[0, 0]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words gathered are the bytes of words put one by one, behind what stands before them.
+    fn check(words: &[i64]) {
+        let mut one_by_one = vec![7, 1, 2, 3];
+        words.iter().for_each(|word| put_word(*word, &mut one_by_one));
+        let mut out = vec![7];
+        let mut gathered = Words::new(&mut out, [1, 2, 3]);
+        words.iter().for_each(|word| gathered.put(*word));
+        gathered.end();
+        assert_eq!(out, one_by_one, "{words:?}");
+        let mut reader = Reader::new(&out[4..]);
+        let read: Result<Vec<i64>, Malformed> = words.iter().map(|_| reader.word()).collect();
+        assert_eq!(read.as_deref(), Ok(words));
+    }
+
+    #[test]
+    fn words_of_each_width_alone_and_in_rows_of_each_length() {
+        let mut all = Vec::new();
+        for bits in 0..64 {
+            let least = 1_i64.checked_shl(bits).unwrap_or_default();
+            for word in [least.wrapping_sub(1), least, least.wrapping_add(1), least.wrapping_neg(), !least] {
+                check(&[word]);
+                all.push(word);
+            }
+        }
+        check(&[]);
+        for length in 0..all.len() {
+            check(&all[..length]);
+            check(&all[all.len() - length..]);
+        }
+        check(&vec![i64::MIN; 100]);
+    }
 }

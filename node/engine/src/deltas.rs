@@ -4,6 +4,7 @@
 //! one (0 where it was removed), so that an event does not
 //! allocate for every row that it changes.
 
+use crate::codec::{Words, word_key};
 use std::fmt;
 
 /// One changed row.
@@ -72,27 +73,59 @@ impl Deltas {
 
     /// Appends one; `row` appends its bytes and says whether there is a row. Gives the bytes of key and row. After an error
     /// nothing is appended any more.
-    #[inline(always)]
     pub(crate) fn push<E>(
         &mut self,
         list: u32,
         key: &[u8],
         row: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
     ) -> Result<usize, E> {
-        // An event's bytes are far below 2^32: `EVENT_BYTES_MAX`, and one text of `BYTES_MAX` before that is seen.
-        let head = [list, key.len() as u32, 0].map(u32::to_le_bytes);
-        self.bytes.extend_from_slice(head.as_flattened());
-        let behind_head = self.bytes.len();
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&head(list, key.len()));
         self.bytes.extend_from_slice(key);
         let there = row(&mut self.bytes)?;
-        let row = self.bytes.len() - behind_head - key.len();
-        let length = row as u32 + u32::from(there);
-        if let Some(place) = self.bytes.get_mut(behind_head - size_of::<u32>()..behind_head) {
+        Ok(self.end(begin, key.len(), there))
+    }
+
+    /// As [`Deltas::push`], for a key of a word; `row` appends to words that have it.
+    #[inline(always)]
+    pub(crate) fn push_by_word<E>(
+        &mut self,
+        list: u32,
+        key: i64,
+        row: impl FnOnce(&mut Words<'_>) -> Result<bool, E>,
+    ) -> Result<usize, E> {
+        let begin = self.bytes.len();
+        let mut first = [0; HEAD + size_of::<i64>()];
+        first[..HEAD].copy_from_slice(&head(list, size_of::<i64>()));
+        first[HEAD..].copy_from_slice(&word_key(key));
+        let there = row(&mut Words::new(&mut self.bytes, first))?;
+        Ok(self.end(begin, size_of::<i64>(), there))
+    }
+
+    /// Writes how long the row is that was appended; the bytes of key and row.
+    #[inline(always)]
+    fn end(&mut self, begin: usize, key: usize, there: bool) -> usize {
+        let bytes = self.bytes.len() - begin - HEAD;
+        let length = (bytes - key) as u32 + u32::from(there);
+        if let Some(place) = self.bytes.get_mut(begin + HEAD - size_of::<u32>()..begin + HEAD) {
             place.copy_from_slice(&length.to_le_bytes());
         }
         self.len += 1;
-        Ok(key.len() + row)
+        bytes
     }
+}
+
+/// Bytes of a list's number and two lengths.
+const HEAD: usize = 3 * size_of::<u32>();
+
+/// What stands before a key, the row's length not known yet. An event's bytes are far below 2^32: `EVENT_BYTES_MAX`, and
+/// one text of `BYTES_MAX` before that is seen.
+#[inline(always)]
+fn head(list: u32, key: usize) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..4].copy_from_slice(&list.to_le_bytes());
+    head[4..8].copy_from_slice(&(key as u32).to_le_bytes());
+    head
 }
 
 impl fmt::Debug for Deltas {

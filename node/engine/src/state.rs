@@ -3,7 +3,7 @@
 use crate::budget::Fault;
 use crate::keyed::{Key, Layout, Row};
 use crate::table::{Full, Keyed, ROWS_MAX, Slot};
-use crate::undo::{Before, Change, Undo};
+use crate::undo::{Before, Change, Merged, Undo};
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use weft::Value;
@@ -167,10 +167,9 @@ impl State {
     }
 
     /// What the event that runs has changed, in the order of lists and keys, which counters, and the state as it is.
-    pub(crate) fn changes(&mut self) -> (&[Change], &[(u32, i64)], Lists<'_>) {
+    pub(crate) fn changes(&mut self) -> (Merged<'_>, Lists<'_>) {
         let have_moved = self.undo.has_moved;
-        let (changes, counters) = self.undo.merged();
-        (changes, counters, Lists { lists: &self.lists, timers: &self.timers, have_moved })
+        (self.undo.merged(), Lists { lists: &self.lists, timers: &self.timers, have_moved })
     }
 
     #[inline(always)]

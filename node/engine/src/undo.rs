@@ -61,6 +61,16 @@ impl Change {
     }
 }
 
+/// What an event changed, in order.
+#[derive(Clone, Copy)]
+pub(crate) struct Merged<'u> {
+    pub(crate) changes: &'u [Change],
+    /// Lists and the numbers that their counters had.
+    pub(crate) counters: &'u [(u32, i64)],
+    /// Whether no row was changed twice.
+    pub(crate) once: bool,
+}
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Undo {
     /// In the order in which they were made.
@@ -127,14 +137,15 @@ impl Undo {
 
     /// What is changed, in the order of lists and keys: of each row the row that was there, or some of its fields; and
     /// counters in the order of lists.
-    pub(crate) fn merged(&mut self) -> (&[Change], &[(u32, i64)]) {
+    pub(crate) fn merged(&mut self) -> Merged<'_> {
+        let once = !self.is_mixed;
         if self.is_mixed {
             self.merge();
         }
         if self.counters.len() > 1 {
             self.counters.sort_unstable();
         }
-        (&self.changes, &self.counters)
+        Merged { changes: &self.changes, counters: &self.counters, once }
     }
 
     /// Leaves one change of a row or field: back to what it was at the beginning.
@@ -203,8 +214,12 @@ mod tests {
             for (key, before) in changes {
                 assert!(undo.push(Change::new(0, (Key::Word(key), None), before)).is_ok());
             }
-            let found: Vec<String> =
-                undo.merged().0.iter().map(|change| format!("{:?}", (&change.key, &change.before))).collect();
+            let found: Vec<String> = undo
+                .merged()
+                .changes
+                .iter()
+                .map(|change| format!("{:?}", (&change.key, &change.before)))
+                .collect();
             let expected: Vec<String> =
                 merged.iter().map(|(key, before)| format!("{:?}", (Key::Word(*key), before))).collect();
             assert_eq!(found, expected);
@@ -219,6 +234,6 @@ mod tests {
             assert!(undo.push(Change::new(0, (Key::Word(at % 100), None), before)).is_ok());
             assert!(undo.changes.len() <= UNMERGED + 1);
         }
-        assert_eq!(undo.merged().0.len(), 100);
+        assert_eq!(undo.merged().changes.len(), 100);
     }
 }

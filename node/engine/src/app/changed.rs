@@ -2,13 +2,13 @@
 
 use super::refusal;
 use crate::budget::{EVENT_BYTES_MAX, Fault};
-use crate::codec::{self, Unwritable};
+use crate::codec::{self, Unwritable, Words};
 use crate::deltas::Deltas;
 use crate::event::EventError;
 use crate::keyed::Key;
 use crate::state::{COUNTERS, List, Lists, State, TIMERS};
 use crate::table::{Keyed, Slot};
-use crate::undo::{Before, Change};
+use crate::undo::{Before, Change, Merged};
 use std::cmp::Ordering;
 use std::convert::Infallible;
 use weft::Value;
@@ -22,7 +22,7 @@ pub(super) fn deltas(
 ) -> Result<(Deltas, bool), EventError> {
     let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
     let mut transient = false;
-    let (changes, counters, lists) = state.changes();
+    let (Merged { changes, counters, once }, lists) = state.changes();
     let mut deltas = Deltas::with_room(changes.len() + counters.len());
     for changes in changes.chunk_by(Change::is_of_same_row) {
         let [first @ Change { list, key, before, .. }, ..] = changes else { continue };
@@ -32,7 +32,11 @@ pub(super) fn deltas(
         }
         let bytes = match (before, lists.get(*list)) {
             (_, Some(List::Keyed(keyed))) => {
-                push_row(&mut deltas, (keyed, lists.slot(first, keyed)), changes, module, *left)
+                let slot = lists.slot(first, keyed);
+                if is_as_it_was(keyed, slot, changes, once) {
+                    continue;
+                }
+                push_row(&mut deltas, first, (keyed, slot), module, *left)
             }
             (Before::Variable(before), Some(List::Variable(now))) if !is_same(before, now) => {
                 deltas.push(*list, &[], |out| put_variable(now, *list, module, *left, out).map(|()| true))
@@ -53,25 +57,25 @@ pub(super) fn deltas(
     Ok((deltas, transient))
 }
 
-/// Appends a row of a list if it is not what it was before all of its changes; the bytes that it has, of key and row.
+/// Appends a changed row of a list; the bytes that it has, of key and row.
+#[inline(always)]
 fn push_row(
     deltas: &mut Deltas,
+    Change { list, key, .. }: &Change,
     (keyed, slot): (&Keyed, Option<Slot>),
-    changes: &[Change],
     module: &Module,
     limit: usize,
 ) -> Result<usize, Unwritable> {
-    let [Change { list, key, .. }, ..] = changes else { return Ok(0) };
-    if is_as_it_was(keyed, slot, changes) {
-        return Ok(0);
-    }
-    let put = |out: &mut Vec<u8>| match slot {
-        Some(slot) => put_row(keyed, slot, module, limit, out).map(|()| true),
-        None => Ok(false),
+    let put = |words: &mut Words<'_>| match slot {
+        Some(slot) => put_row(keyed, slot, module, limit, words).map(|()| true),
+        None => {
+            words.end();
+            Ok(false)
+        }
     };
     match key {
-        Key::Word(word) => deltas.push(*list, &codec::word_key(*word), put),
-        Key::Bytes(bytes) => deltas.push(*list, bytes, put),
+        Key::Word(word) => deltas.push_by_word(*list, *word, put),
+        Key::Bytes(bytes) => deltas.push(*list, bytes, |out| put(&mut Words::new(out, []))),
     }
 }
 
@@ -101,7 +105,7 @@ pub(super) fn counter_row(counter: i64) -> Vec<u8> {
 /// A row as bytes.
 pub(super) fn encoded_row(keyed: &Keyed, slot: Slot, module: &Module) -> Option<Vec<u8>> {
     let mut row = Vec::new();
-    put_row(keyed, slot, module, usize::MAX, &mut row).ok().map(|()| row)
+    put_row(keyed, slot, module, usize::MAX, &mut Words::new(&mut row, [])).ok().map(|()| row)
 }
 
 /// A variable's value as bytes.
@@ -110,27 +114,24 @@ pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Opt
     put_variable(value, list, module, usize::MAX, &mut row).ok().map(|()| row)
 }
 
-/// Appends a row of at most `limit` bytes.
-#[inline]
+/// Appends a row; its fields from the first that is no plain word on if they have at most `limit` bytes.
+#[inline(always)]
 pub(super) fn put_row(
     keyed: &Keyed,
     slot: Slot,
     module: &Module,
     limit: usize,
-    out: &mut Vec<u8>,
+    words: &mut Words<'_>,
 ) -> Result<(), Unwritable> {
-    let limit = out.len().saturating_add(limit);
-    let mut words = codec::Words::new(out);
-    let count = keyed.put_words(slot, &mut words);
-    words.end();
+    let count = keyed.put_words(slot, words);
+    let out = words.end();
     match keyed.layout().kinds.get(count..) {
-        None | Some([]) if out.len() <= limit => Ok(()),
-        None | Some([]) => Err(Unwritable::TooLarge),
+        None | Some([]) => Ok(()),
         Some(kinds) => put_fields(keyed, (slot, count), (kinds, module), limit, out),
     }
 }
 
-/// Appends the last fields of a row, from the first that is no plain word on, as long as all stays within `limit` bytes.
+/// Appends the last fields of a row, from the first that is no plain word on, as long as they stay within `limit` bytes.
 fn put_fields(
     keyed: &Keyed,
     (slot, first): (Slot, usize),
@@ -138,6 +139,7 @@ fn put_fields(
     limit: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    let limit = out.len().saturating_add(limit);
     for (field, kind) in (first..).zip(kinds) {
         match keyed.plain_word(slot, field as u16) {
             Some(word) => codec::put_word(word, out),
@@ -164,20 +166,27 @@ pub(super) fn put_variable(
 }
 
 /// Whether a row that was changed is the same again.
-#[inline]
-fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change]) -> bool {
-    changes.iter().all(|change| match (&change.before, slot) {
+#[inline(always)]
+fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change], once: bool) -> bool {
+    match changes {
+        // A row that was added and is there; and nobody gives a field the same word.
+        [Change { before: Before::Row(None) | Before::Field(_, Value::Word(_)), .. }] if once => false,
+        changes => changes.iter().all(|change| is_back(keyed, slot, change)),
+    }
+}
+
+fn is_back(keyed: &Keyed, slot: Option<Slot>, change: &Change) -> bool {
+    match (&change.before, slot) {
         (Before::Row(Some(row)), Some(slot)) => {
             row.iter().enumerate().all(|(field, before)| has(keyed, slot, field as u16, before))
         }
         (Before::Row(before), slot) => before.is_none() && slot.is_none(),
         (Before::Field(field, before), Some(slot)) => has(keyed, slot, *field, before),
         _ => false,
-    })
+    }
 }
 
 /// Whether a field of a row has this value.
-#[inline]
 fn has(keyed: &Keyed, slot: Slot, field: u16, before: &Value) -> bool {
     match (before, keyed.plain_word(slot, field)) {
         (Value::Word(before), Some(word)) => *before == word,

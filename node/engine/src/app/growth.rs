@@ -2,7 +2,7 @@
 
 use crate::codec;
 use crate::state::{List, State};
-use crate::undo::{Before, Change};
+use crate::undo::{Before, Change, Merged};
 use weft::Value;
 use weft::module::{ListKind, Module, Type};
 
@@ -12,7 +12,7 @@ const LONGER_NUMBER_BYTES: i64 = 8;
 /// Whether there are more rows and timers than before the event that runs, or their bytes are more.
 pub(super) fn has_grown(state: &mut State, module: &Module) -> bool {
     let (mut more_rows, mut more_bytes, mut changed) = (0i64, 0i64, 0i64);
-    let (changes, _, lists) = state.changes();
+    let (Merged { changes, .. }, lists) = state.changes();
     for changes in changes.chunk_by(Change::is_of_same_row) {
         let [first @ Change { list, key, before, .. }, ..] = changes else { continue };
         if module.lists.get(*list as usize).is_some_and(|list| list.transient) {

@@ -3,6 +3,7 @@
 
 use super::changed::{put_row, put_variable};
 use crate::budget::EVENT_BYTES_MAX;
+use crate::codec::Words;
 use crate::keyed::{Key, Range};
 use crate::table::{Keyed, ROWS_AT_ONCE};
 use weft::Value;
@@ -37,7 +38,8 @@ pub(super) fn rows_too_large(
             continue;
         }
         let left = EVENT_BYTES_MAX.saturating_sub(key.len());
-        if put_row(keyed, slot, module, left, &mut Vec::new()).is_err() {
+        let mut row = Vec::new();
+        if put_row(keyed, slot, module, left, &mut Words::new(&mut row, [])).is_err() || row.len() > left {
             too_large = Some(too_large.map_or((1, key), |(rows, first)| (rows + 1, first)));
         }
     }

@@ -4,7 +4,7 @@
 
 use super::pages::Pages;
 use super::words::{WORDS, WordPage};
-use std::sync::Arc;
+use triomphe::Arc;
 use weft::Value;
 use weft::module::Type;
 use weft::value::Real;

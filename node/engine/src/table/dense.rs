@@ -1,8 +1,10 @@
 //! Where the rows of keys that lie close together stand: a place for each key between the first and the last, in pages
 //! of 64 below areas of 4,096 keys. What has no row costs nothing where a whole page has none, and where rows stand in the
-//! order of their keys, as `next_id` makes them, a page is one number.
+//! order of their keys, as `next_id` makes them, a page is one number. The area where a row came last is held beside the
+//! others, so that keys that only grow do not copy the way to all areas after each snapshot.
 
-use std::sync::Arc;
+use super::pages::COUNTS;
+use triomphe::Arc;
 
 /// Keys of a page, and pages of an area.
 const FAN: usize = 64;
@@ -82,6 +84,8 @@ pub(crate) struct Dense {
     areas: Arc<Vec<Option<Arc<Area>>>>,
     /// The number of the first area.
     first: u64,
+    /// The area where a row came last, by its number: none among the others meanwhile.
+    latest: Option<(u64, Arc<Area>)>,
     rows: usize,
     /// The last key, where there is one: `next_id` asks for it each time.
     last: i64,
@@ -93,8 +97,8 @@ pub(crate) struct Dense {
     loose: bool,
 }
 
-const PAGE_BYTES: usize = size_of::<Page>() + 2 * size_of::<usize>();
-const AREA_BYTES: usize = size_of::<Area>() + 2 * size_of::<usize>();
+const PAGE_BYTES: usize = size_of::<Page>() + COUNTS;
+const AREA_BYTES: usize = size_of::<Area>() + COUNTS;
 
 /// A key counted from the least int: its area, its page there and its place in the page.
 fn split(key: i64) -> (u64, usize, usize) {
@@ -136,7 +140,7 @@ impl Dense {
     #[inline]
     pub(super) fn find(&self, key: i64) -> Option<u32> {
         let (area, page, at) = split(key);
-        let area = self.areas.get(usize::try_from(area.wrapping_sub(self.first)).ok()?)?.as_ref()?;
+        let area = self.area(area)?;
         (area.has[page] >> at & 1 == 1).then(|| area.slot(page, at))
     }
 
@@ -144,23 +148,68 @@ impl Dense {
     #[inline]
     pub(crate) fn has(&self, key: i64) -> bool {
         let (area, page, at) = split(key);
-        match usize::try_from(area.wrapping_sub(self.first)).map(|area| self.areas.get(area)) {
-            Ok(Some(Some(area))) => area.has[page] >> at & 1 == 1,
-            _ => false,
+        self.area(area).is_some_and(|area| area.has[page] >> at & 1 == 1)
+    }
+
+    /// Whether an area is between the first and the last.
+    #[inline(always)]
+    fn counts(&self, number: u64) -> bool {
+        number.wrapping_sub(self.first) < self.areas.len() as u64
+    }
+
+    /// An area, if it is there.
+    #[inline(always)]
+    fn area(&self, number: u64) -> Option<&Area> {
+        match &self.latest {
+            Some((latest, area)) if *latest == number => Some(area),
+            _ => self.areas.get(usize::try_from(number.wrapping_sub(self.first)).ok()?)?.as_deref(),
+        }
+    }
+
+    /// An area that is there, to be changed.
+    fn area_mut(&mut self, number: u64) -> Option<&mut Area> {
+        match &mut self.latest {
+            Some((latest, area)) if *latest == number => Some(Arc::make_mut(area)),
+            _ => {
+                let at = usize::try_from(number.wrapping_sub(self.first)).ok()?;
+                Arc::make_mut(&mut self.areas).get_mut(at)?.as_mut().map(Arc::make_mut)
+            }
+        }
+    }
+
+    /// The area where a row comes, one of those that are counted.
+    #[inline(always)]
+    fn area_of_row(&mut self, number: u64) -> &mut Area {
+        if self.latest.as_ref().is_none_or(|(latest, _)| *latest != number) {
+            self.put_latest_back();
+            let at = (number - self.first) as usize;
+            let area = Arc::make_mut(&mut self.areas).get_mut(at).and_then(Option::take);
+            self.latest = Some((number, area.unwrap_or_default()));
+        }
+        let (_, area) = self.latest.get_or_insert_default();
+        Arc::make_mut(area)
+    }
+
+    fn put_latest_back(&mut self) {
+        if let Some((number, area)) = self.latest.take()
+            && let Some(place) = Arc::make_mut(&mut self.areas).get_mut((number - self.first) as usize)
+        {
+            *place = Some(area);
         }
     }
 
     /// Puts a row's place; `false`, and nothing done, when there is no room for its key at a fair price.
     pub(super) fn insert(&mut self, key: i64, slot: u32) -> bool {
-        let (area, page, at) = split(key);
-        let Some(area) = self.reach(area) else { return false };
+        let (number, page, at) = split(key);
+        if !self.reach(number) {
+            return false;
+        }
         let rows = self.rows + 1;
         let allowed = match self.loose {
             true => LOOSE_ROW_BYTES * rows + LOOSE_FREE_BYTES,
             false => (ROW_BYTES * self.most.max(rows)).min(THIN_ROW_BYTES * rows) + FREE_BYTES,
         };
-        let there = self.areas[area].as_ref();
-        let more = match there {
+        let more = match self.area(number) {
             Some(area) if area.needs_page(page, at, slot) => PAGE_BYTES,
             Some(_) => 0,
             None => AREA_BYTES,
@@ -169,8 +218,7 @@ impl Dense {
             return false;
         }
         self.bytes += more;
-        let place = &mut Arc::make_mut(&mut self.areas)[area];
-        let area = Arc::make_mut(place.get_or_insert_default());
+        let area = self.area_of_row(number);
         area.put(page, at, slot);
         if area.has[page] >> at & 1 == 0 {
             area.has[page] |= 1 << at;
@@ -182,46 +230,45 @@ impl Dense {
         true
     }
 
-    /// Makes an area one of those that are counted, if there are not too many then; where it is.
-    fn reach(&mut self, area: u64) -> Option<usize> {
+    /// Makes an area one of those that are counted, if there are not too many then; whether it is one.
+    fn reach(&mut self, area: u64) -> bool {
         if self.rows == 0 {
-            self.areas = Arc::new(vec![None]);
+            (self.areas, self.latest) = (Arc::new(vec![None]), None);
             (self.first, self.bytes, self.most) = (area, 0, 0);
         }
         let end = self.first + self.areas.len() as u64;
         let (first, end) = (self.first.min(area), end.max(area + 1));
         let count = end - first;
         if count == self.areas.len() as u64 {
-            return usize::try_from(area - first).ok();
+            return true;
         }
         // Those of keys a quarter full, and some: what is done at an end or counted goes over all.
         let free = if self.loose { LOOSE_AREAS_FREE } else { AREAS_FREE };
         if count > (self.most / AREA_ROWS_MIN) as u64 + free {
-            return None;
+            return false;
         }
         let areas = Arc::make_mut(&mut self.areas);
         areas.splice(0..0, (first..self.first).map(|_| None));
         areas.resize(count as usize, None);
         self.first = first;
-        usize::try_from(area - first).ok()
+        true
     }
 
     pub(super) fn remove(&mut self, key: i64) -> Option<u32> {
         let slot = self.find(key)?;
-        let (area, page, at) = split(key);
-        let number = usize::try_from(area.wrapping_sub(self.first)).ok()?;
-        let areas = Arc::make_mut(&mut self.areas);
-        let area = Arc::make_mut(areas.get_mut(number)?.as_mut()?);
+        let (number, page, at) = split(key);
+        let area = self.area_mut(number)?;
         area.has[page] &= !(1 << at);
         area.rows -= 1;
+        let is_page_empty = area.has[page] == 0 && area.pages[page].take().is_some();
+        let is_empty = area.rows == 0;
         self.rows -= 1;
-        if area.has[page] == 0 && area.pages[page].take().is_some() {
+        if is_page_empty {
             self.bytes -= PAGE_BYTES;
         }
-        if area.rows == 0 {
-            areas[number] = None;
+        if is_empty {
             self.bytes -= AREA_BYTES;
-            self.trim();
+            self.drop_area(number);
         }
         if key == self.last
             && let Some((last, _)) = self.at_or_before(key)
@@ -231,9 +278,14 @@ impl Dense {
         Some(slot)
     }
 
-    /// Gives up areas at both ends that are not there: keys that only grow leave none behind.
-    fn trim(&mut self) {
-        self.first += trim(Arc::make_mut(&mut self.areas));
+    /// Gives up an area, and those at both ends that are not there: keys that only grow leave none behind.
+    fn drop_area(&mut self, number: u64) {
+        self.put_latest_back();
+        let areas = Arc::make_mut(&mut self.areas);
+        if let Some(place) = areas.get_mut((number - self.first) as usize) {
+            *place = None;
+        }
+        self.first += trim(areas);
     }
 
     /// Whether so few of its keys have rows that a tree takes far less.
@@ -253,11 +305,8 @@ impl Dense {
 
     /// Another place for a key that has one.
     pub(super) fn replace(&mut self, key: i64, slot: u32) {
-        let (area, page, at) = split(key);
-        let Some(number) = usize::try_from(area.wrapping_sub(self.first)).ok() else { return };
-        if let Some(Some(area)) = Arc::make_mut(&mut self.areas).get_mut(number)
-            && Arc::make_mut(area).put(page, at, slot)
-        {
+        let (number, page, at) = split(key);
+        if self.area_mut(number).is_some_and(|area| area.put(page, at, slot)) {
             self.bytes += PAGE_BYTES;
         }
     }
@@ -267,9 +316,10 @@ impl Dense {
     pub(super) fn at_or_after(&self, key: i64) -> Option<(i64, u32)> {
         let mut at = unsigned(key).max(self.first << 12);
         loop {
-            let number = usize::try_from((at >> 12) - self.first).ok()?;
-            let there = self.areas.get(number)?.as_ref();
-            let Some(there) = there else {
+            if !self.counts(at >> 12) {
+                return None;
+            }
+            let Some(there) = self.area(at >> 12) else {
                 at = ((at >> 12) + 1).checked_mul(1 << 12)?;
                 continue;
             };
@@ -290,9 +340,10 @@ impl Dense {
         // The very last area ends where numbers do.
         let mut at = unsigned(key).min(end.wrapping_sub(1));
         loop {
-            let number = usize::try_from((at >> 12).checked_sub(self.first)?).ok()?;
-            let there = self.areas.get(number)?.as_ref();
-            let Some(there) = there else {
+            if !self.counts(at >> 12) {
+                return None;
+            }
+            let Some(there) = self.area(at >> 12) else {
                 at = ((at >> 12) << 12).checked_sub(1)?;
                 continue;
             };
@@ -308,12 +359,13 @@ impl Dense {
 
     /// How many rows have a key below this one.
     pub(super) fn rank(&self, key: i64) -> usize {
-        let (area, page, at) = split(key);
-        let Some(number) = area.checked_sub(self.first) else { return 0 };
-        let number = usize::try_from(number).unwrap_or(usize::MAX);
-        let before = &self.areas[..number.min(self.areas.len())];
-        let mut rank: usize = before.iter().flatten().map(|area| area.rows as usize).sum();
-        if let Some(Some(area)) = self.areas.get(number) {
+        let (number, page, at) = split(key);
+        let Some(before) = number.checked_sub(self.first) else { return 0 };
+        let before = usize::try_from(before).unwrap_or(usize::MAX).min(self.areas.len());
+        let latest = self.latest.iter().filter(|(latest, _)| *latest < number).map(|(_, area)| area);
+        let before = self.areas[..before].iter().flatten().chain(latest);
+        let mut rank: usize = before.map(|area| area.rows as usize).sum();
+        if let Some(area) = self.area(number) {
             let below = area.has[page] & ((1 << at) - 1);
             rank +=
                 area.has[..page].iter().chain([&below]).map(|has| has.count_ones() as usize).sum::<usize>();

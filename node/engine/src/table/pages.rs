@@ -1,9 +1,10 @@
-//! A vector whose copies share what they have in common: pages below branches of 64 pages below a root, and behind them a
-//! tail shorter than a page that each copy has for itself, so that what comes last, and what is short, is
-//! changed without looking who shares it. Changing an element of a page copies its page, its branch and the root where a
-//! copy still holds them, and nothing otherwise.
+//! A vector whose copies share what they have in common: pages below branches of 64 pages below a root. Behind them come
+//! the pages that make no branch yet, and a tail shorter than a page: these each copy has for itself, so that what comes
+//! last, and what is short, is changed without looking who shares it, and a vector that only grows copies its root once
+//! for each branch. Changing an element of a page copies its page, its branch and the root where a copy still holds
+//! them, and nothing otherwise.
 
-use std::sync::Arc;
+use triomphe::Arc;
 
 /// Pages of a branch.
 const BRANCH: usize = 64;
@@ -50,12 +51,14 @@ impl<T: Clone + Default, const N: usize> Page for Arc<[T; N]> {
     }
 }
 
-/// Bytes of an `Arc`'s counts.
-pub(super) const COUNTS: usize = 2 * size_of::<usize>();
+/// Bytes of an `Arc`'s count: one, since nothing refers to it weakly, so that asking whether it is shared only reads.
+pub(super) const COUNTS: usize = size_of::<usize>();
 
 #[derive(Debug, Clone)]
 pub(super) struct Pages<P: Page> {
-    root: Arc<Vec<Arc<[Option<P>; BRANCH]>>>,
+    root: Arc<Vec<Arc<[P; BRANCH]>>>,
+    /// Fewer than make a branch.
+    last: Vec<P>,
     /// Elements in pages: whole ones.
     paged: usize,
     /// Those behind.
@@ -64,21 +67,20 @@ pub(super) struct Pages<P: Page> {
 
 impl<P: Page> Pages<P> {
     pub(super) fn new() -> Self {
-        Pages { root: Arc::new(Vec::new()), paged: 0, tail: Vec::new() }
+        Pages { root: Arc::new(Vec::new()), last: Vec::new(), paged: 0, tail: Vec::new() }
     }
 
     /// So many times the same element, in one page that all share.
     pub(super) fn filled(element: &P::Element, len: usize) -> Self {
         let page = P::new(&vec![element.clone(); P::LEN]);
-        let branch = Arc::new(std::array::from_fn(|_| Some(page.clone())));
+        let branch = Arc::new(std::array::from_fn(|_| page.clone()));
         let pages = len / P::LEN;
-        let mut filled = Pages {
-            root: Arc::new(vec![branch; pages.div_ceil(BRANCH)]),
+        Pages {
+            root: Arc::new(vec![branch; pages / BRANCH]),
+            last: vec![page; pages % BRANCH],
             paged: pages * P::LEN,
             tail: vec![element.clone(); len % P::LEN],
-        };
-        filled.drop_beyond(pages);
-        filled
+        }
     }
 
     #[inline]
@@ -97,7 +99,10 @@ impl<P: Page> Pages<P> {
     /// A whole page.
     #[inline]
     pub(super) fn page(&self, number: usize) -> Option<&P> {
-        self.root.get(number / BRANCH)?[number % BRANCH].as_ref()
+        match self.root.get(number / BRANCH) {
+            Some(branch) => Some(&branch[number % BRANCH]),
+            None => self.last.get(number - self.root.len() * BRANCH),
+        }
     }
 
     /// What stands behind the whole pages.
@@ -111,8 +116,14 @@ impl<P: Page> Pages<P> {
         if at >= self.paged {
             return Some(std::mem::replace(self.tail.get_mut(at - self.paged)?, element));
         }
-        let branch = Arc::make_mut(&mut self.root).get_mut(at / (P::LEN * BRANCH))?;
-        let page = Arc::make_mut(branch)[at / P::LEN % BRANCH].as_mut()?;
+        let number = at / P::LEN;
+        let page = match number.checked_sub(self.root.len() * BRANCH) {
+            Some(number) => self.last.get_mut(number)?,
+            None => {
+                let branch = Arc::make_mut(&mut self.root).get_mut(number / BRANCH)?;
+                &mut Arc::make_mut(branch)[number % BRANCH]
+            }
+        };
         Some(page.put(at % P::LEN, element))
     }
 
@@ -127,53 +138,44 @@ impl<P: Page> Pages<P> {
     /// Makes a page of the tail.
     #[cold]
     fn add_page(&mut self) {
-        let number = self.paged / P::LEN;
-        let root = Arc::make_mut(&mut self.root);
-        if number / BRANCH == root.len() {
-            root.push(Arc::new(std::array::from_fn(|_| None)));
-        }
-        Arc::make_mut(&mut root[number / BRANCH])[number % BRANCH] = Some(P::new(&self.tail));
+        self.last.push(P::new(&self.tail));
         self.tail.clear();
         self.paged += P::LEN;
+        if self.last.len() == BRANCH
+            && let Ok(branch) = <[P; BRANCH]>::try_from(std::mem::take(&mut self.last))
+        {
+            Arc::make_mut(&mut self.root).push(Arc::new(branch));
+        }
     }
 
     /// Takes the last element.
     pub(super) fn pop(&mut self) -> Option<P::Element> {
         if self.tail.is_empty() {
-            let number = self.paged.checked_sub(P::LEN)? / P::LEN;
-            let page = self.root.get(number / BRANCH)?[number % BRANCH].as_ref()?;
+            if self.last.is_empty() {
+                self.last = Arc::make_mut(&mut self.root).pop()?.to_vec();
+            }
+            let page = self.last.pop()?;
             self.tail.extend((0..P::LEN).map(|at| page.get(at)));
-            self.paged = number * P::LEN;
-            self.drop_beyond(number);
+            self.paged -= P::LEN;
         }
         self.tail.pop()
     }
 
     pub(super) fn clear(&mut self) {
         self.tail.clear();
+        self.last.clear();
         if self.paged > 0 {
             self.root = Arc::new(Vec::new());
             self.paged = 0;
         }
     }
 
-    /// Gives back all pages but so many.
-    fn drop_beyond(&mut self, pages: usize) {
-        let root = Arc::make_mut(&mut self.root);
-        root.truncate(pages.div_ceil(BRANCH));
-        let used = pages % BRANCH;
-        if used != 0
-            && let Some(branch) = root.last_mut()
-        {
-            Arc::make_mut(branch)[used..].fill(None);
-        }
-    }
-
     /// Bytes, not counting what elements point to.
     pub(super) fn memory(&self) -> usize {
-        let branch = COUNTS + BRANCH * size_of::<Option<P>>();
-        let pages = self.root.iter().flat_map(|branch| branch.iter().flatten()).map(Page::memory);
+        let branch = COUNTS + BRANCH * size_of::<P>();
+        let pages = self.root.iter().flat_map(|branch| branch.iter()).chain(&self.last).map(Page::memory);
         let root = COUNTS + self.root.capacity() * size_of::<usize>() + self.root.len() * branch;
-        root + pages.sum::<usize>() + self.tail.capacity() * size_of::<P::Element>()
+        let last = self.last.capacity() * size_of::<P>();
+        root + last + pages.sum::<usize>() + self.tail.capacity() * size_of::<P::Element>()
     }
 }

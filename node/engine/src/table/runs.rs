@@ -10,10 +10,11 @@
 
 use super::dense::{signed, trim, unsigned};
 use super::entries::{FewWords, Words};
+use super::pages::COUNTS;
 use super::piece::{Piece, ROOM, Run};
 use super::runs_walk::{Far, RunsWalk};
 use super::tree::{Limit, Tree};
-use std::sync::Arc;
+use triomphe::Arc;
 
 /// Values of a page: a change moves half of their entries, a copy takes all of them.
 pub(super) const PAGE_VALUES: usize = 32;
@@ -414,13 +415,12 @@ impl Runs {
     }
 
     pub(super) fn memory(&self) -> usize {
-        let counts = 2 * size_of::<usize>();
         let areas = self.areas.iter().flatten().map(|area| {
             let pages = area.pages.iter().map(|page| match page {
                 Page::Words(words) => words.memory(),
                 Page::Tree(tree) => tree.memory(),
             });
-            counts + size_of::<Area>() + pages.sum::<usize>()
+            COUNTS + size_of::<Area>() + pages.sum::<usize>()
         });
         areas.sum::<usize>() + self.areas.capacity() * size_of::<usize>()
     }

@@ -5,8 +5,9 @@
 //! The tree of a list's keys has with each entry where the row stands; that of an index has not.
 
 use super::entries::{ENTRIES_MAX, Entries, SEPARATORS_MAX, Words};
+use super::pages::COUNTS;
 use std::cmp::Ordering;
-use std::sync::Arc;
+use triomphe::Arc;
 
 #[derive(Debug, Clone)]
 pub(super) struct Tree<E> {
@@ -248,7 +249,7 @@ impl<E: Entries> Node<E> {
     }
 
     fn memory(&self) -> usize {
-        let own = 2 * size_of::<usize>() + size_of::<Node<E>>();
+        let own = COUNTS + size_of::<Node<E>>();
         own + match self {
             Node::Leaf(leaf) => leaf.entries.memory() + leaf.slots.capacity() * size_of::<u32>(),
             Node::Inner(inner) => {
@@ -375,7 +376,7 @@ impl<E: Entries> Tree<E> {
     /// Walks what is between two limits.
     pub(super) fn walk(&self, from: Option<Limit<E>>, upto: Option<Limit<E>>, backward: bool) -> TreeWalk<E> {
         let (begin, limit) = if backward { (upto, from) } else { (from, upto) };
-        let leaf = Arc::clone(self.root.leaf_at(begin.as_ref(), backward));
+        let leaf = Arc::clone(Node::leaf_at(&self.root, begin.as_ref(), backward));
         let (root, parent) = (None, None);
         let mut walk =
             TreeWalk { root, leaf, parent, from: 0, end: 0, here: 0, limit: None, backward, is_last: false };
@@ -396,9 +397,8 @@ impl<E: Entries> Tree<E> {
 
 impl<E: Entries> Node<E> {
     /// The leaf where a limit is; without one, that at the end where a walk begins.
-    fn leaf_at<'t>(self: &'t Arc<Self>, limit: Option<&Limit<E>>, backward: bool) -> &'t Arc<Node<E>> {
-        let Some(limit) = limit else { return Node::end(self, backward) };
-        let mut node = self;
+    fn leaf_at<'t>(mut node: &'t Arc<Node<E>>, limit: Option<&Limit<E>>, backward: bool) -> &'t Arc<Node<E>> {
+        let Some(limit) = limit else { return Node::end(node, backward) };
         while let Node::Inner(inner) = &**node {
             node = &inner.children[limit.place(&inner.separators)];
         }
@@ -406,8 +406,12 @@ impl<E: Entries> Node<E> {
     }
 
     /// The leaf beside the one that has a key: the node above it, and which of its children it is.
-    fn neighbour<'t>(self: &'t Arc<Self>, key: &E::Key, backward: bool) -> Option<(&'t Arc<Node<E>>, usize)> {
-        let (mut node, mut beside) = (self, None);
+    fn neighbour<'t>(
+        root: &'t Arc<Node<E>>,
+        key: &E::Key,
+        backward: bool,
+    ) -> Option<(&'t Arc<Node<E>>, usize)> {
+        let (mut node, mut beside) = (root, None);
         while let Node::Inner(inner) = &**node {
             let at = inner.separators.upper(key);
             let next = if backward { at.checked_sub(1) } else { Some(at + 1) };
@@ -460,7 +464,7 @@ impl<E: Entries> TreeWalk<E> {
             let leaf = self.leaf.leaf()?;
             let last = leaf.entries.len().checked_sub(1)?;
             let edge = leaf.entries.key(if self.backward { 0 } else { last });
-            let (parent, at) = self.root.as_ref()?.neighbour(edge, self.backward)?;
+            let (parent, at) = Node::neighbour(self.root.as_ref()?, edge, self.backward)?;
             Some((Arc::clone(parent), at, Arc::clone(parent.child(at)?)))
         });
         let Some((parent, at, next)) = next else {
@@ -513,7 +517,7 @@ impl<E: Entries> TreeWalk<E> {
             return;
         }
         let Some(root) = &self.root else { return };
-        self.leaf = Arc::clone(root.leaf_at(Some(&limit), self.backward));
+        self.leaf = Arc::clone(Node::leaf_at(root, Some(&limit), self.backward));
         self.parent = None;
         let end = self.limit.take();
         self.enter(Some(&limit), end.as_deref());

@@ -2,7 +2,7 @@
 //! copied sooner and stays in caches. The first word that is too wide makes a page wider; it stays so.
 
 use super::pages::{COUNTS, Page};
-use std::sync::Arc;
+use triomphe::Arc;
 
 /// Words of a page, 2 KB at most: half as many are as many times more pages to be counted when a branch is copied.
 pub(super) const WORDS: usize = 256;
