@@ -58,7 +58,7 @@ pub struct Config {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the small variant comes once in a driver's life")]
 pub enum FabricEvent {
-    /// What the endpoint tells its owner: every effect but `SaveMemo` and `Datagram`, in order.
+    /// What the endpoint tells its owner: every effect but `SaveMemo`, `ReadMemo` and `Datagram`, in order.
     Link(Effect),
     /// The driver stopped by itself; nothing comes after this.
     Stopped(FabricError),
@@ -285,8 +285,16 @@ impl Turns {
     }
 
     fn carry_out_effects(&mut self) -> Result<(), FabricError> {
-        let endpoint = &mut self.endpoint;
-        self.outside.carry_out(std::iter::from_fn(|| endpoint.poll_effect()))
+        while let Some(effect) = self.endpoint.poll_effect() {
+            match effect {
+                Effect::ReadMemo { peer } => {
+                    let place = self.outside.memo.load(peer)?.map(link::MemoPlace);
+                    self.endpoint.place_read(now(), peer, place);
+                }
+                effect => self.outside.carry_out(effect)?,
+            }
+        }
+        self.outside.memo.sync()
     }
 
     /// Until a datagram, a command or the endpoint's next time.
@@ -313,23 +321,21 @@ impl Turns {
 }
 
 impl Outside {
-    /// Carries effects out in their order. Places saved one after the other are synced together, before the effect that
-    /// comes after them.
-    fn carry_out(&mut self, effects: impl Iterator<Item = Effect>) -> Result<(), FabricError> {
-        for effect in effects {
-            match effect {
-                Effect::SaveMemo { peer, place } => self.memo.save(peer, &place.0)?,
-                Effect::Datagram { to, bytes } => {
-                    self.memo.sync()?;
-                    self.socket.send(to, &bytes);
-                }
-                effect => {
-                    self.memo.sync()?;
-                    (self.events)(FabricEvent::Link(effect));
-                }
+    /// Carries an effect out. Places saved one after the other are synced together, before the effect that comes after
+    /// them.
+    fn carry_out(&mut self, effect: Effect) -> Result<(), FabricError> {
+        match effect {
+            Effect::SaveMemo { peer, place } => self.memo.save(peer, &place.0)?,
+            Effect::Datagram { to, bytes } => {
+                self.memo.sync()?;
+                self.socket.send(to, &bytes);
+            }
+            effect => {
+                self.memo.sync()?;
+                (self.events)(FabricEvent::Link(effect));
             }
         }
-        self.memo.sync()
+        Ok(())
     }
 }
 
@@ -369,7 +375,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut outside, events) = outside(MemoFile::open(folder.path()).unwrap());
         let mut far = Socket::new(bind(([127, 0, 0, 1], 0).into()).unwrap()).unwrap();
-        outside.carry_out(effects(far.local_address().unwrap()).into_iter()).unwrap();
+        for effect in effects(far.local_address().unwrap()) {
+            outside.carry_out(effect).unwrap();
+        }
         assert_eq!(outside.memo.load(PEER).unwrap(), Some([9; PLACE_BYTES]));
         assert!(matches!(far.receive().unwrap(), Received::Datagram(_, b"after the memo")));
         assert!(matches!(events.try_recv(), Ok(FabricEvent::Link(Effect::Stranger { node: PEER }))));
@@ -380,7 +388,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut outside, events) = outside(MemoFile::open_broken(folder.path()));
         let mut far = Socket::new(bind(([127, 0, 0, 1], 0).into()).unwrap()).unwrap();
-        let result = outside.carry_out(effects(far.local_address().unwrap()).into_iter());
+        let mut effects = effects(far.local_address().unwrap()).into_iter();
+        let result = effects.try_for_each(|effect| outside.carry_out(effect));
         assert!(matches!(result, Err(FabricError::Memo { action: "write", .. })));
         assert!(matches!(far.receive().unwrap(), Received::Nothing));
         assert!(events.try_recv().is_err());

@@ -91,6 +91,10 @@ impl Node {
                     self.outcomes += 1;
                     self.endpoint.settled(now, peer, stream, upto);
                 }
+                Effect::ReadMemo { peer } => {
+                    let place = self.memos.get(&peer).copied();
+                    self.endpoint.place_read(now, peer, place);
+                }
                 Effect::Misbehaved { fault, .. } => return Err(BenchError::Process(fault.to_string())),
                 _ => {}
             }

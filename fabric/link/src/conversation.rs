@@ -36,6 +36,8 @@ pub(crate) struct Conversation {
     /// The stream of ours that the next packet begins with: each has its turn, however much the others have to say.
     next_handle_to_write: u64,
     incoming: BTreeMap<u64, Incoming>,
+    /// A stream of ours was declared in this pair of runs: the peer may know it.
+    has_declared: bool,
     held: Held,
     outcomes: u64,
     transients: VecDeque<Transient>,
@@ -52,6 +54,7 @@ impl Conversation {
             next_handle: 0,
             next_handle_to_write: 0,
             incoming: BTreeMap::new(),
+            has_declared: false,
             held: Held::default(),
             outcomes: 0,
             transients: VecDeque::new(),
@@ -64,6 +67,7 @@ impl Conversation {
             return;
         }
         self.bound = bound;
+        self.has_declared = false;
         self.recovery.restart();
         self.outgoing.values_mut().for_each(Outgoing::new_pair);
         self.incoming.clear();
@@ -170,6 +174,11 @@ impl Conversation {
         any
     }
 
+    /// Whether a stream of the peer waits for an app.
+    pub(crate) fn waits(&self) -> bool {
+        self.incoming.values().any(Incoming::waits)
+    }
+
     /// Whether something is to be said of the peer's streams; forks only to a peer that is proven to be there.
     pub(crate) fn has_answers(&self, proven: bool) -> bool {
         self.incoming.values().any(|incoming| incoming.wants(proven))
@@ -180,6 +189,16 @@ impl Conversation {
         self.transients.is_empty()
             && self.outgoing.values().all(Outgoing::is_quiet)
             && self.incoming.values().all(Incoming::is_quiet)
+    }
+
+    /// Whether nothing of streams was said in this pair of runs or waits to be: nothing is lost if all are forgotten.
+    pub(crate) fn is_untouched(&self) -> bool {
+        !self.has_declared && self.incoming.is_empty() && self.is_quiet()
+    }
+
+    /// Whether streams of ours were named here.
+    pub(crate) fn knows_own_streams(&self) -> bool {
+        !self.outgoing.is_empty()
     }
 
     /// Whether a record of ours has no outcome.
@@ -227,6 +246,7 @@ impl Conversation {
         }
         if let Some(first) = first {
             self.next_handle_to_write = first + 1;
+            self.has_declared = true;
         }
     }
 

@@ -31,6 +31,23 @@ pub enum Effect {
         /// The whole new contents.
         place: MemoPlace,
     },
+    /// Read the peer's memo place and hand it to [`crate::Endpoint::place_read`], whether there is one or not: until then
+    /// its link, which was at rest, does nothing.
+    ReadMemo {
+        /// Whose place.
+        peer: NodeId,
+    },
+    /// The link to the peer went to rest, and the streams of ours that were declared to it are forgotten: declare each
+    /// anew before its next record. A record that was sent meanwhile was not taken.
+    Rested {
+        /// Whose link.
+        peer: NodeId,
+    },
+    /// The link to the peer woke, and knows no more of it than its last address: add it again.
+    Woke {
+        /// Whose link.
+        peer: NodeId,
+    },
     /// Send a datagram.
     Datagram {
         /// Where to.

@@ -11,31 +11,41 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sealing::hello::open_hello;
+use sealing::memo::PLACE_BYTES;
 use sealing::{ADDRESS_TOKEN_BYTES, AddressTokens, NodeId, Run};
 
 use crate::bucket::Bucket;
-use crate::card_fetch::{CardFetch, key_of_card};
+use crate::card_fetch::key_of_card;
 use crate::command::{Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
 use crate::datagram::{self, Datagram, Sealed};
-use crate::effect::{Effect, PeerStatus};
+use crate::effect::{Effect, MemoPlace, PeerState, PeerStatus};
 use crate::epoch::Epochs;
 use crate::greet::NOT_A_PEER;
 use crate::hello::{Piece, Reassembly, Taken};
 use crate::limits::{
     DATAGRAM_BYTES_MAX, GREETINGS_PER_SECOND, HELLOS_OF_OTHERS_PER_SECOND, HELLOS_OF_PEERS_PER_SECOND,
     HELLOS_WITH_TOKEN_PER_SECOND, HINTS_PER_SECOND, KNOWN_ADDRESSES_MAX, STRANGERS_PER_SECOND, TOKEN_SPAN,
+    WAKING_LINKS_MAX,
 };
 use crate::link::{Call, Link};
 use crate::receive::Arrival;
+use crate::rest::{Cause, Waking};
+use crate::resting::{Resting, RestingLinks};
 use crate::time::{Span, Time};
 
 /// The links of one node.
 pub struct Endpoint {
     config: Config,
     rng: ChaCha20Rng,
+    /// Those that are awake.
     links: BTreeMap<NodeId, Link>,
-    /// Ids in packets that come, ids in packets that went (for hints), keys of hellos that were
-    /// said or accepted, and of cards that are asked for.
+    resting: RestingLinks,
+    /// Places that are being read: those of links that wake, or of peers that were removed while at rest.
+    reading: usize,
+    leaving: BTreeMap<NodeId, Resting>,
+    /// Links with a stream of the peer that may wait for an app.
+    waiting: BTreeSet<NodeId>,
+    /// See [`crate::link::Routes`].
     routes: BTreeMap<[u8; 8], NodeId>,
     timers: BTreeSet<(Time, NodeId)>,
     effects: VecDeque<Effect>,
@@ -64,12 +74,17 @@ impl Endpoint {
     /// An endpoint without peers. The start count in `config.run` is synced by then.
     pub fn new(config: Config) -> Endpoint {
         let mut rng = ChaCha20Rng::from_seed(config.entropy);
-        let mut secret = [0; 32];
+        let (mut secret, mut hash_secret) = ([0; 32], [0; 8]);
         rng.fill_bytes(&mut secret);
+        rng.fill_bytes(&mut hash_secret);
         Endpoint {
             rng,
             config,
             links: BTreeMap::new(),
+            resting: RestingLinks::new(hash_secret),
+            reading: 0,
+            leaving: BTreeMap::new(),
+            waiting: BTreeSet::new(),
             routes: BTreeMap::new(),
             timers: BTreeSet::new(),
             effects: VecDeque::new(),
@@ -146,9 +161,9 @@ impl Endpoint {
         Some(result)
     }
 
-    /// As [`Endpoint::with`], for what comes from the network: a fenced link hears nothing.
+    /// As [`Endpoint::with`], for what comes from the network: a fenced link hears nothing, nor one whose place is read.
     fn hear(&mut self, now: Time, node: NodeId, act: impl FnOnce(&mut Link, &mut Call<'_>)) {
-        if self.links.get(&node).is_some_and(|link| !link.is_fenced) {
+        if self.links.get(&node).is_some_and(|link| !link.is_fenced && link.waking.is_none()) {
             self.with(now, node, act);
         }
     }
@@ -165,19 +180,74 @@ impl Endpoint {
             }
             link.armed = at;
         }
-        let sessions = [&link.current, &link.pending].into_iter().flatten();
-        let mut routes: Vec<[u8; 8]> = sessions.flat_map(|session| [session.id_in, session.id_out]).collect();
-        routes.extend(link.answer.as_ref().map(|answer| answer.key));
-        routes.extend(link.said.as_ref().map(|said| said.key));
-        routes.extend(link.fetch.as_ref().map(CardFetch::key));
+        let routes = link.routes();
         if link.routes != routes {
-            for route in &link.routes {
+            for route in link.routes.iter().flatten() {
                 self.routes.remove(route);
             }
-            for route in &routes {
+            for route in routes.iter().flatten() {
                 self.routes.insert(*route, node);
             }
             link.routes = routes;
+        }
+    }
+
+    /// Takes a link out of all tables.
+    fn forget(&mut self, node: NodeId) -> Option<Link> {
+        let link = self.links.remove(&node)?;
+        if let Some(at) = link.armed {
+            self.timers.remove(&(at, node));
+        }
+        for route in link.routes.iter().flatten() {
+            self.routes.remove(route);
+        }
+        self.waiting.remove(&node);
+        Some(link)
+    }
+
+    fn new_link(&self, node: NodeId) -> Link {
+        let mut link = Link::new(node, self.config.record_bytes_max);
+        link.epochs = self.epochs;
+        link.is_discreet = self.is_discreet;
+        link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
+        link
+    }
+
+    /// A link goes to rest: of it nothing is left but this.
+    fn put_to_rest(&mut self, resting: Resting) {
+        if self.resting.insert(resting) {
+            self.forget(resting.node);
+        }
+    }
+
+    /// Wakes a link that is at rest, if it is: its place is asked for. What came from the network goes to it once it was
+    /// read (§10.9).
+    fn wake(&mut self, node: NodeId, cause: Option<Cause>) {
+        if cause.is_some() && self.reading >= WAKING_LINKS_MAX {
+            return;
+        }
+        let Some(resting) = self.resting.take(node) else { return };
+        let link = self.new_link(node).waking(Waking { resting, cause });
+        self.links.insert(node, link);
+        self.refresh(node);
+        self.read_place(node);
+    }
+
+    fn read_place(&mut self, peer: NodeId) {
+        self.reading += 1;
+        self.effects.push_back(Effect::ReadMemo { peer });
+    }
+
+    /// The place that [`Effect::ReadMemo`] asked for; none if there is none. A damaged one counts as none.
+    pub fn place_read(&mut self, now: Time, peer: NodeId, place: Option<MemoPlace>) {
+        self.reading = self.reading.saturating_sub(1);
+        if let Some(resting) = self.leaving.remove(&peer) {
+            let mut link = self.new_link(peer).waking(Waking { resting, cause: None });
+            if let Some(datagram) = place.and_then(|place| link.farewell(&place, &resting, &self.config)) {
+                self.effects.push_back(datagram);
+            }
+        } else if let Some(Some(resting)) = self.with(now, peer, |link, call| link.wake(place, call)) {
+            self.put_to_rest(resting);
         }
     }
 
@@ -190,11 +260,12 @@ impl Endpoint {
         for address in &peer.addresses {
             remember(&mut self.known_addresses, *address);
         }
+        if self.resting.contains(node) {
+            // It is told again once it woke.
+            return;
+        }
         if !self.links.contains_key(&node) {
-            let mut link = Link::new(node, self.config.record_bytes_max);
-            link.epochs = self.epochs;
-            link.is_discreet = self.is_discreet;
-            link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
+            let mut link = self.new_link(node);
             if let Some(place) = peer.memo.as_ref().filter(|_| !self.removed.contains(&node)) {
                 link.restore(place, &self.config);
             }
@@ -215,21 +286,23 @@ impl Endpoint {
 
     /// Ends the link to a peer at once and forgets it.
     pub fn remove_peer(&mut self, node: NodeId) {
-        let Some(mut link) = self.links.remove(&node) else { return };
-        let mut effects = Vec::new();
-        link.close(node, &mut effects);
-        self.effects.extend(effects);
-        if let Some(at) = link.armed {
-            self.timers.remove(&(at, node));
-        }
-        for route in &link.routes {
-            self.routes.remove(route);
+        if let Some(resting) = self.resting.take(node) {
+            // It is told, too, with the keys of its place, which is empty from then on.
+            self.leaving.insert(node, resting);
+            self.read_place(node);
+            self.effects.push_back(Effect::SaveMemo { peer: node, place: MemoPlace([0; PLACE_BYTES]) });
+        } else {
+            let Some(mut link) = self.forget(node) else { return };
+            let mut effects = Vec::new();
+            link.close(node, &mut effects);
+            self.effects.extend(effects);
         }
         self.removed.insert(node);
     }
 
     /// Names a stream of ours before its first record in this process. A stream that is declared already stays as it is.
     pub fn declare(&mut self, now: Time, peer: NodeId, declaration: Declaration) {
+        self.wake(peer, None);
         self.with(now, peer, |link, _| link.conversation.declare(declaration));
     }
 
@@ -243,7 +316,11 @@ impl Endpoint {
             link.pump(call);
             Ok(())
         })
-        .unwrap_or(Err(NotTaken::NoPeer))
+        .unwrap_or(if self.resting.contains(peer) {
+            Err(NotTaken::NotDeclared)
+        } else {
+            Err(NotTaken::NoPeer)
+        })
     }
 
     /// All of a peer's stream up to `upto` is committed and synced here; `outcomes` are the
@@ -265,21 +342,27 @@ impl Endpoint {
 
     /// Record `number` of a peer's stream cannot be taken now: the receive cursor goes back to it.
     pub fn waiting(&mut self, now: Time, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        self.with(now, peer, |link, call| {
+        let known = self.with(now, peer, |link, call| {
             link.conversation.waiting(stream, number, reason);
             link.pump(call);
         });
+        if known.is_some() {
+            self.waiting.insert(peer);
+        }
     }
 
     /// An app came, or came back: streams that wait for it are asked for again.
     pub fn ready(&mut self, now: Time, app: &str) {
-        let nodes: Vec<NodeId> = self.links.keys().copied().collect();
-        for node in nodes {
-            self.with(now, node, |link, call| {
+        for node in self.waiting.clone() {
+            let waits = self.with(now, node, |link, call| {
                 if link.conversation.ready(app) {
                     link.pump(call);
                 }
+                link.conversation.waits()
             });
+            if waits != Some(true) {
+                self.waiting.remove(&node);
+            }
         }
     }
 
@@ -294,8 +377,9 @@ impl Endpoint {
 
     /// Says what is worth something now or never, if the peer is there: it is sent once, and nobody hears whether it came.
     pub fn transient(&mut self, now: Time, peer: NodeId, transient: Transient) {
+        self.wake(peer, None);
         self.with(now, peer, |link, call| {
-            if link.is_proven() {
+            if link.is_proven() || link.waking.is_some() {
                 link.conversation.say(transient);
                 link.pump(call);
             }
@@ -334,13 +418,13 @@ impl Endpoint {
                 Some(node) => {
                     self.hear(now, node, |link, call| link.on_packet(&sealed, arrival, call));
                 }
-                None => self.hint(now, &sealed, from),
+                None => self.for_one_at_rest(now, &sealed, from, bytes),
             },
             Datagram::Hail { run, sealed } => match self.routes.get(&sealed.id).copied() {
                 Some(node) => {
                     self.hear(now, node, |link, call| link.on_hail(run, &sealed, arrival, call));
                 }
-                None => self.hint(now, &sealed, from),
+                None => self.for_one_at_rest(now, &sealed, from, bytes),
             },
             Datagram::Hint { id, cause } => {
                 if let Some(node) = self.routes.get(&id).copied() {
@@ -351,6 +435,14 @@ impl Endpoint {
             Datagram::CardAnswer { hash, index, count, piece } => {
                 self.on_card_answer(now, &hash, (index, count), piece);
             }
+        }
+    }
+
+    /// A packet or hail of a link that is not awake.
+    fn for_one_at_rest(&mut self, now: Time, sealed: &Sealed<'_>, from: SocketAddr, bytes: &[u8]) {
+        match self.resting.node_of(sealed.id) {
+            Some(node) => self.wake(node, Some(Cause::Datagram { from, bytes: bytes.to_vec() })),
+            None => self.hint(now, sealed, from),
         }
     }
 
@@ -409,6 +501,10 @@ impl Endpoint {
             self.hear(now, opened.node, |link, call| link.on_hello(&opened, size, from, call));
             return;
         }
+        if self.resting.contains(opened.node) {
+            let (node, size) = (opened.node, (key, hello.len()));
+            return self.wake(node, Some(Cause::Hello { opened: Box::new(opened), size, from }));
+        }
         let bytes = datagram::answer(key, &opened.decline(NOT_A_PEER, 0));
         self.effects.push_back(Effect::Datagram { to: from, bytes });
         if self.strangers.take(now) {
@@ -443,7 +539,13 @@ impl Endpoint {
         let due: Vec<NodeId> =
             self.timers.iter().take_while(|(at, _)| *at <= now).map(|(_, node)| *node).collect();
         for node in due {
-            self.with(now, node, Link::handle_timeout);
+            let resting = self.with(now, node, |link, call| {
+                link.handle_timeout(call);
+                link.rest(call)
+            });
+            if let Some(Some(resting)) = resting {
+                self.put_to_rest(resting);
+            }
         }
     }
 
@@ -457,9 +559,20 @@ impl Endpoint {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// What people may know of the link to a peer.
+    /// Links that are at rest.
+    pub fn links_at_rest(&self) -> usize {
+        self.resting.len()
+    }
+
+    /// What people may know of the link to a peer. Of one at rest the address is in its memo place alone.
     pub fn peer_status(&self, node: NodeId) -> Option<PeerStatus> {
-        self.links.get(&node).map(Link::status)
+        let resting = self.resting.get(node).map(|resting| PeerStatus {
+            state: PeerState::Up,
+            address: None,
+            last_heard: Some(resting.heard()),
+            fault: None,
+        });
+        self.links.get(&node).map(Link::status).or(resting)
     }
 }
 
@@ -471,6 +584,7 @@ impl fmt::Debug for Endpoint {
             .field("node", &self.config.identity.id())
             .field("run", &self.config.run)
             .field("links", &self.links)
+            .field("resting", &self.resting)
             .field("routes", &self.routes)
             .field("timers", &self.timers)
             .finish_non_exhaustive()

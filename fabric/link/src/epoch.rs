@@ -81,6 +81,15 @@ impl EpochChange {
             || self.accepting.as_ref().is_some_and(|accepting| accepting.due)
     }
 
+    /// Whether nothing of a change is under way, or was given up.
+    pub(crate) fn is_still(&self) -> bool {
+        self.offering.is_none()
+            && self.gathering.is_none()
+            && self.accepting.is_none()
+            && !self.is_over
+            && !self.gave_up
+    }
+
     /// The peer was heard: what was given up is worth another try.
     pub(crate) fn heard(&mut self) {
         if std::mem::take(&mut self.gave_up)

@@ -307,6 +307,9 @@ impl Link {
         for frame in &frames {
             self.conversation.apply(self.node, frame, call.effects);
         }
+        if frames.iter().any(Frame::carries) {
+            self.carried(call.now);
+        }
     }
 
     /// The highest counter of a run of the peer that is known here.
@@ -396,6 +399,7 @@ impl Link {
         }
         if carried {
             self.adopt(&contents);
+            self.carried(call.now);
         } else {
             self.bind();
         }

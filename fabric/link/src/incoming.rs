@@ -309,6 +309,11 @@ impl Incoming {
         self.turn_due = true;
     }
 
+    /// Whether it waits for its app.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.taking, Taking::Nothing { .. })
+    }
+
     /// What this stream waits for has come.
     pub(crate) fn go_on(&mut self) {
         if matches!(self.taking, Taking::Nothing { .. }) {

@@ -41,6 +41,8 @@ mod receive;
 mod received;
 mod recovery;
 mod reordering;
+mod rest;
+mod resting;
 mod round_trip;
 mod session;
 mod slow_start;

@@ -244,6 +244,10 @@ pub const EPOCH_BYTES: u64 = 1 << 30;
 /// and pays for one epoch an hour.
 pub const REST_AFTER: Span = Span::seconds(60);
 
+/// Links at rest whose places are read at once because of what came from the network, which proves nothing before: as many
+/// as datagrams that a driver takes in a turn. What comes beyond is lost, as in a full buffer.
+pub const WAKING_LINKS_MAX: usize = 64;
+
 /// Bytes to which datagrams are padded where it is asked for, beside the full ones: five lengths say of a line of text no
 /// more than that it is one, and double what is sent at most.
 pub const PADDED_BYTES: [usize; 5] = [64, 128, 256, 512, 1_024];

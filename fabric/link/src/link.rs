@@ -20,6 +20,7 @@ use crate::hello::{Retry, Said};
 use crate::limits::{HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX};
 use crate::path::Path;
 use crate::recovery::Content;
+use crate::rest::{Mark, Waking};
 use crate::session::{Session, Standing};
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -77,6 +78,10 @@ pub(crate) struct CachedAnswer {
     pub(crate) first_frames: Vec<u8>,
 }
 
+/// Under which the endpoint finds a link: ids in packets that come, ids in packets that went (for hints), keys of hellos
+/// that were said or accepted, and of a card that is asked for.
+pub(crate) type Routes = [Option<[u8; 8]>; 7];
+
 /// Everything kept for one peer.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -111,6 +116,12 @@ pub(crate) struct Link {
     pub(crate) hinted: Bucket,
     pub(crate) provoked: Bucket,
     pub(crate) memo_due: bool,
+    /// Of the place as it was last saved or read.
+    pub(crate) memo_saved: Mark,
+    /// The link was at rest, and its place is being read: it takes commands and does nothing else.
+    pub(crate) waking: Option<Box<Waking>>,
+    /// When something of the link was last sent, or of the peer's opened.
+    pub(crate) active_at: Time,
     pub(crate) last_heard: Option<Time>,
     pub(crate) fault: Option<PeerMisbehaved>,
     pub(crate) faults_told: Bucket,
@@ -130,8 +141,8 @@ pub(crate) struct Link {
     pub(crate) state: PeerState,
     /// When the endpoint's table of timers has this link.
     pub(crate) armed: Option<Time>,
-    /// The ids under which the endpoint finds this link: of packets that come, and of hints to packets that went.
-    pub(crate) routes: Vec<[u8; 8]>,
+    /// As the endpoint's table of routes has them.
+    pub(crate) routes: Routes,
 }
 
 impl Link {
@@ -164,6 +175,9 @@ impl Link {
             hinted: Bucket::new(HINTED_HELLO_INTERVAL, HINTED_HELLOS_MAX),
             provoked: Bucket::new(crate::limits::PROVOKED_HAIL_INTERVAL, 1),
             memo_due: false,
+            memo_saved: Mark::default(),
+            waking: None,
+            active_at: Time(0),
             last_heard: None,
             fault: None,
             faults_told: Bucket::new(crate::limits::FAULT_INTERVAL, 1),
@@ -175,7 +189,7 @@ impl Link {
             asking: None,
             state: PeerState::Quiet,
             armed: None,
-            routes: Vec::new(),
+            routes: Routes::default(),
         }
     }
 
@@ -185,6 +199,7 @@ impl Link {
         if memo.peer != self.node {
             return;
         }
+        self.memo_saved = Mark::of(&place.0);
         self.current = memo.current.map(|held| Session::restored(held, me.run));
         self.pending = memo.pending.map(|held| Session::restored(held, me.run));
         self.hello_heard = memo.hello_heard;
@@ -298,17 +313,39 @@ impl Link {
         !self.has_words() && !carried && !self.conversation.awaits_outcome()
     }
 
-    pub(crate) fn save_memo(&mut self, effects: &mut Vec<Effect>) {
-        self.memo_due = false;
-        let memo = Memo {
+    pub(crate) fn memo(&self) -> Memo {
+        Memo {
             peer: self.node,
             current: self.current.as_ref().map(Session::held),
             pending: self.pending.as_ref().map(Session::held),
             hello_heard: self.hello_heard,
             address: self.path.address().filter(|_| self.path.is_proven()),
             is_fenced: self.is_fenced,
-        };
-        effects.push(Effect::SaveMemo { peer: self.node, place: MemoPlace(memo.encode()) });
+        }
+    }
+
+    pub(crate) fn save_memo(&mut self, effects: &mut Vec<Effect>) {
+        self.memo_due = false;
+        let place = self.memo().encode();
+        self.memo_saved = Mark::of(&place);
+        effects.push(Effect::SaveMemo { peer: self.node, place: MemoPlace(place) });
+    }
+
+    /// Under which this link is to be found.
+    pub(crate) fn routes(&self) -> Routes {
+        if let Some(waking) = &self.waking {
+            return [Some(waking.resting.id), None, None, None, None, None, None];
+        }
+        let (current, pending) = (self.current.as_ref(), self.pending.as_ref());
+        [
+            current.map(|session| session.id_in),
+            current.map(|session| session.id_out),
+            pending.map(|session| session.id_in),
+            pending.map(|session| session.id_out),
+            self.answer.as_ref().map(|answer| answer.key),
+            self.said.as_ref().map(|said| said.key),
+            self.fetch.as_ref().map(CardFetch::key),
+        ]
     }
 
     pub(crate) fn set_state(&mut self, state: PeerState, effects: &mut Vec<Effect>) {
@@ -336,6 +373,7 @@ impl Link {
     /// The peer was heard under a key that it alone has: all backoff ends.
     pub(crate) fn heard(&mut self, now: Time) {
         self.last_heard = Some(now);
+        self.active_at = now;
         self.conversation.recovery.heard();
         self.epoch.heard();
         self.hasten(now);
@@ -367,12 +405,13 @@ impl Link {
         self.pending = None;
         self.answer = None;
         self.bind();
+        self.memo_saved = Mark::default();
         effects.push(Effect::SaveMemo { peer: self.node, place: MemoPlace([0; PLACE_BYTES]) });
     }
 
     /// §7.1.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        if self.is_fenced {
+        if self.is_fenced || self.waking.is_some() {
             return None;
         }
         [
@@ -390,6 +429,7 @@ impl Link {
                 .filter(|_| self.has_work() || self.conversation.has_transients()),
             self.path.challenge_at().filter(|_| self.has_work()),
             self.epoch_ends_at(),
+            self.rests_at(),
         ]
         .into_iter()
         .flatten()
@@ -421,7 +461,7 @@ impl Link {
 
     /// Does whatever the state asks for.
     pub(crate) fn pump(&mut self, call: &mut Call<'_>) {
-        if self.is_fenced {
+        if self.is_fenced || self.waking.is_some() {
             return;
         }
         if self.hello_wanted || (self.speaking().is_none() && self.has_work()) {

@@ -60,6 +60,12 @@ impl Path {
         self.proven
     }
 
+    /// The peer is where it was proven to be before the link went to rest.
+    pub(crate) fn return_to(&mut self, address: SocketAddr) {
+        self.moved_to(address, [0; 8]);
+        self.prove(address);
+    }
+
     /// Newer addresses from the owner stand before what was known; the one in use stays in use while it is proven.
     pub(crate) fn learn(&mut self, addresses: &[SocketAddr]) {
         self.strange.retain(|strange| !addresses.contains(strange));

@@ -10,6 +10,12 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// All below this number count as received.
+    pub(crate) fn below(expected: u64) -> Received {
+        let ranges = expected.checked_sub(1).map(|largest| (largest, largest)).into_iter().collect();
+        Received { ranges, floor: expected }
+    }
+
     /// The largest number that was received.
     pub(crate) fn largest(&self) -> Option<u64> {
         self.ranges.last().map(|(_, end)| *end)

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use crate::datagram::{self, Sealed};
 use crate::limits::{HAIL_NUMBER_MAX, PACKET_NUMBER_MAX, SKIPPED_NUMBERS_KEPT};
 use crate::received::{Received, expand_packet_number};
+use crate::resting::Numbers;
 use crate::time::Time;
 
 /// How much is known of what the peer knows.
@@ -96,6 +97,29 @@ impl Session {
     /// A root from the memo: this node's run is new, so the peer does not know it.
     pub(crate) fn restored(held: Held, my_run: Run) -> Session {
         Session::new(held.role, held.epoch, held.root, (my_run, held.peer_run), Standing::Hailing)
+    }
+
+    /// The session of a link that was at rest, in the same pair of runs: no number is used again (§10.10).
+    pub(crate) fn woken(held: Held, my_run: Run, numbers: Numbers) -> Session {
+        let session =
+            Session::new(held.role, held.epoch, held.root, (my_run, held.peer_run), Standing::Proven);
+        Session {
+            next_number: u64::from(numbers.next),
+            received: Received::below(u64::from(numbers.received)),
+            next_hail: u64::from(numbers.next_hail),
+            hails_received: Received::below(u64::from(numbers.hails_received)),
+            ..session
+        }
+    }
+
+    /// The numbers that were used so far; none if they are too high for a link at rest.
+    pub(crate) fn numbers(&self) -> Option<Numbers> {
+        Some(Numbers {
+            next: u32::try_from(self.next_number).ok()?,
+            received: u32::try_from(self.received.expected()).ok()?,
+            next_hail: u16::try_from(self.next_hail).ok()?,
+            hails_received: u16::try_from(self.hails_received.expected()).ok()?,
+        })
     }
 
     pub(crate) fn held(&self) -> Held {

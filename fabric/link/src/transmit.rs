@@ -147,6 +147,7 @@ impl Link {
     /// Sends a packet or hail of the session that speaks. Each counts against what may go to its address, and a hint that
     /// echoes it is believed.
     pub(crate) fn emit(&mut self, to: SocketAddr, bytes: Vec<u8>, call: &mut Call<'_>) {
+        self.active_at = call.now;
         self.remember_cause(&bytes);
         if self.path.address() == Some(to) {
             self.path.on_sent(bytes.len());

@@ -294,7 +294,13 @@ impl Core {
                 self.link_states.insert(node, state);
             }
             link::Effect::Stranger { node } => self.stranger(node),
-            link::Effect::SaveMemo { .. } | link::Effect::Datagram { .. } => {}
+            link::Effect::Rested { peer } => self.batch.streams.extend(self.outbox.begin_anew_to(peer)),
+            link::Effect::Woke { peer } => {
+                let known = self.peers.get(&peer).filter(|row| !row.removed);
+                self.batch.commands.extend(known.map(|row| add_peer(peer, row)));
+            }
+            link::Effect::SaveMemo { .. } | link::Effect::Datagram { .. } | link::Effect::ReadMemo { .. } => {
+            }
         }
     }
 

@@ -338,6 +338,15 @@ impl Outbox {
         }
     }
 
+    /// The link to a peer forgot its streams: what is unsettled of them is declared and handed over again.
+    pub fn begin_anew_to(&mut self, peer: NodeId) -> Vec<StreamId> {
+        for stream in self.streams.values_mut().filter(|stream| stream.route.peer == peer) {
+            stream.declared = false;
+            stream.rewind(0);
+        }
+        self.streams_to(peer)
+    }
+
     /// The streams to a peer.
     pub fn streams_to(&self, peer: NodeId) -> Vec<StreamId> {
         self.streams.values().filter(|stream| stream.route.peer == peer).map(|stream| stream.id).collect()

@@ -82,7 +82,7 @@ fn a_receiver_that_was_away_for_long_has_the_backlog_at_once() {
 fn a_link_at_rest_has_no_timer_and_sends_nothing() {
     let mut world = two(3);
     world.write(0, 1, 100);
-    run(&mut world, 2 * REST_AFTER.0);
+    run(&mut world, 3 * REST_AFTER.0);
     let before = world.datagrams;
     assert!(world.is_at_rest());
     run(&mut world, 30 * 24 * 3600 * SECOND);

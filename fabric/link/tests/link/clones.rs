@@ -153,6 +153,10 @@ impl Net {
                         process.stored += 1;
                         process.endpoint.settled(self.now, peer, stream, upto);
                     }
+                    Effect::ReadMemo { peer } => {
+                        let place = process.memos.get(&peer).copied();
+                        process.endpoint.place_read(self.now, peer, place);
+                    }
                     Effect::Behind { known, .. } => process.behind.push(known),
                     Effect::Misbehaved { fault, .. } => panic!("{fault}"),
                     _ => {}

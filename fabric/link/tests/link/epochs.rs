@@ -31,10 +31,10 @@ fn responder(world: &World) -> usize {
 }
 
 /// A link that was set up, rests, and has nothing to say.
-fn rested(seed: u64) -> World {
+pub fn rested(seed: u64) -> World {
     let mut world = two(seed);
     world.write(0, 1, 100);
-    run(&mut world, 2 * REST_AFTER.0);
+    run(&mut world, 3 * REST_AFTER.0);
     assert!(world.is_at_rest());
     world
 }

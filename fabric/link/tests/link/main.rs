@@ -18,6 +18,7 @@ mod flood;
 mod node;
 mod noise;
 mod nonces;
+mod rest;
 mod seeds;
 mod threats;
 mod witness;

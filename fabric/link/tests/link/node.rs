@@ -310,6 +310,21 @@ impl Node {
         events.push(Event::Applied { peer, stream, number, tag, payload });
     }
 
+    /// The link to a peer forgot what was declared to it.
+    pub fn on_rested(&mut self, peer: NodeId) {
+        if let Some(outbox) = self.store.outboxes.get(&peer) {
+            self.declared.remove(&outbox.stream);
+        }
+    }
+
+    /// The link to a peer woke and knows nothing more of it.
+    pub fn on_woke(&mut self, now: Time, peer: NodeId) {
+        let known = self.peers.iter().find(|known| known.node == peer);
+        if let (Some(endpoint), Some(known)) = (&mut self.endpoint, known) {
+            endpoint.add_peer(now, Peer { memo: None, ..known.clone() });
+        }
+    }
+
     /// A peer is at another address: it stands before those that were known.
     pub fn keep_address(&mut self, peer: NodeId, address: SocketAddr) {
         for known in self.peers.iter_mut().filter(|known| known.node == peer) {

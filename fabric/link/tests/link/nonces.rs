@@ -130,6 +130,10 @@ impl Fabric {
                     endpoint.stored(now, peer, declaration.stream, number, Vec::new());
                 }
                 Effect::Outcome { peer, stream, upto, .. } => endpoint.settled(now, peer, stream, upto),
+                Effect::ReadMemo { peer } => {
+                    let place = copy.folder.memos.get(&peer).copied();
+                    endpoint.place_read(now, peer, place);
+                }
                 Effect::Behind { known, .. } => behind = Some(known),
                 _ => {}
             }

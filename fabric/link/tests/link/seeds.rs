@@ -15,7 +15,9 @@ const LIVENESS_SECONDS: u64 = 130;
 const LIVENESS_SECONDS_AFTER_A_DAY: u64 = 600;
 
 /// Kinds of faults and events that a usual run reaches.
-const KINDS: [&str; 32] = [
+const KINDS: [&str; 34] = [
+    "a link with streams went to rest",
+    "a link woke",
     "reflection",
     "a datagram above 1,200 bytes",
     "too large for the path",

@@ -368,6 +368,20 @@ impl World {
                 self.on_memo(node, &before, &place.0);
             }
             Effect::Datagram { to, bytes } => self.transmit(node, to, bytes),
+            Effect::ReadMemo { peer } => {
+                let place = at.memos.get(&peer).copied().map(link::MemoPlace);
+                if let Some(endpoint) = &mut at.endpoint {
+                    endpoint.place_read(now, peer, place);
+                }
+            }
+            Effect::Rested { peer } => {
+                at.on_rested(peer);
+                self.reach("a link with streams went to rest");
+            }
+            Effect::Woke { peer } => {
+                at.on_woke(now, peer);
+                self.reach("a link woke");
+            }
             Effect::Record { peer, declaration, number, tag, payload } => {
                 let (from, heard) =
                     (self.index_of(peer), self.nodes[node].store.heard.get(&(peer, declaration.stream)));

@@ -396,6 +396,13 @@ impl World {
             LinkEffect::SaveMemo { peer, place } => {
                 self.nodes[node].memos.insert(peer, place.0);
             }
+            LinkEffect::ReadMemo { peer } => {
+                let place = self.nodes[node].memos.get(&peer).copied().map(link::MemoPlace);
+                let now = Time(self.now);
+                if let Some(running) = &mut self.nodes[node].running {
+                    running.endpoint.place_read(now, peer, place);
+                }
+            }
             LinkEffect::Datagram { to, bytes } => self.send(node, to, bytes),
             LinkEffect::Waiting { ref reason, .. }
                 if reason.starts_with("no room for what it would send") =>
