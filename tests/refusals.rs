@@ -271,20 +271,51 @@ fn an_app_whose_source_changed_keeps_what_it_has_or_says_why_not() {
         "poorer.weft",
         "app notes\nrecord Note { id: int }\nstate notes: list of Note by id\nview all = [n for n in notes]\n",
     );
+    write(
+        "failing.weft",
+        &format!(
+            "{APP}view share = 1 / (count(n for n in notes) - 1)\n\
+             test \"there are two\" {{ expect count(n for n in notes) == 2 }}\n"
+        ),
+    );
     // A node that runs is asked, and a folder on which none runs is looked at; neither changes anything.
-    let plan = |file: &str, code: i32| {
-        let output = output(folder.path(), &["app", "plan", file, "--node", "node", "--json"]);
+    let plan_of = |file: &str, of: [&str; 2], code: i32| {
+        let output = output(folder.path(), &[&["app", "plan", file, "--json"], &of[..]].concat());
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(code), "{said}{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_str::<Value>(&said).unwrap_or_else(|_| panic!("{said}"))
     };
-    let plans =
-        || [plan("notes.weft", 0), plan("changed.weft", 0), plan("needy.weft", 1), plan("poorer.weft", 1)];
-    let asked = plans();
+    let plans = |of: [&str; 2]| {
+        [("notes.weft", 0), ("changed.weft", 0), ("needy.weft", 1), ("poorer.weft", 1), ("failing.weft", 1)]
+            .map(|(file, code)| plan_of(file, of, code))
+    };
+    let asked = plans(["--node", "node"]);
     let verdicts = asked.each_ref().map(|plan| plan["verdict"].as_str().unwrap_or_default());
-    assert_eq!(verdicts, ["keeps", "keeps", "refused", "loses"]);
+    assert_eq!(verdicts, ["keeps", "keeps", "refused", "loses", "keeps"]);
+    assert_eq!(asked[4]["views"], json!([{ "view": "share", "error": "division by zero" }]));
+    assert_eq!(asked[4]["tests"][0]["test"], "there are two");
+    let done =
+        |arguments: &[&str]| assert!(output(folder.path(), arguments).status.success(), "{arguments:?}");
+    done(&["store", "backup", "--dir", "node", "--to", "running.backup"]);
     drop(node);
-    assert_eq!(plans(), asked);
+    assert_eq!(plans(["--node", "node"]), asked);
+    // A backup is as good as the folder, whether the node ran or not, and with the identity in it.
+    done(&["store", "backup", "--dir", "node", "--to", "stopped.backup", "--with-identity"]);
+    for backup in ["running.backup", "stopped.backup"] {
+        assert_eq!(plans(["--backup", backup]), asked, "{backup}");
+    }
+    let whole = std::fs::read(folder.path().join("stopped.backup")).expect("it is there");
+    write("strange.weft", "app strange\nstate n: int = 0\non put(m: int) { n = m }\nview all = n\n");
+    std::fs::write(folder.path().join("cut.backup"), &whole[..whole.len() - 1]).expect("it is written");
+    for (file, backup, words) in [
+        ("notes.weft", "cut.backup", "cut.backup"),
+        ("notes.weft", "notes.weft", "notes.weft"),
+        ("notes.weft", "nowhere", "cannot read nowhere"),
+        ("strange.weft", "stopped.backup", "the app strange was never on this node"),
+    ] {
+        let said = plan_of(file, ["--backup", backup], 1);
+        assert!(said["error"].as_str().is_some_and(|why| why.contains(words)), "{backup}: {said}");
+    }
     let start = |arguments: &[&str]| {
         let all = ["node", "--dir", "node", "--http", "127.0.0.1:0", "--fabric", "127.0.0.1:0", "--json"];
         selvedge(folder.path(), &[&all, arguments].concat())

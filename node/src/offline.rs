@@ -1,14 +1,16 @@
-//! What can be done with a node's folder while no node runs on it: the same core, driven by hand.
+//! What can be done with a node's folder while no node runs on it: the same core, driven by hand; and with a backup of one.
 
 use crate::folder::{self, ControlFile, Looked};
 use crate::process::{CARD_SEQUENCE, NodeError, Recovered, look, recover};
 use crate::rehearsal::{self, Before, NoPlan, Wanted};
-use node_core::{Control, ControlError, Core, Effect, Input, Out, Reply, ReplyId};
+use node_core::{Control, ControlError, Core, Effect, Input, Out, Recovery, Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use store::{Folder, Log, Storage};
+use store::{BackupReader, Folder, Log, Part, Storage};
+use weft::Module;
 
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +30,7 @@ pub enum OfflineError {
     /// The node refuses.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The log takes no more.
+    /// The log takes no more, or a backup is damaged.
     #[error(transparent)]
     Store(#[from] store::StoreError),
 }
@@ -99,6 +101,27 @@ pub fn plan(dir: &Path, source: &str) -> Result<Value, OfflineError> {
     must_be_a_nodes(dir)?;
     let module = rehearsal::read(source)?;
     let Looked { recovery, .. } = folder::look(dir)?;
+    plan_over(recovery, module)
+}
+
+/// [`plan`] over what a backup holds; nothing is made of it. `name` is what people call it.
+///
+/// # Errors
+/// The backup is damaged, the source is not right, or the app was never on the node that was backed up.
+pub fn plan_of_backup(backup: impl Read, name: &str, source: &str) -> Result<Value, OfflineError> {
+    let module = rehearsal::read(source)?;
+    let mut recovery = Recovery::default();
+    for part in BackupReader::open(backup, name)? {
+        match part? {
+            Part::Rows(rows) => rows.into_iter().for_each(|row| recovery.change(row.into())),
+            // The identity, or a later program's: no app keeps anything there.
+            Part::File { .. } => {}
+        }
+    }
+    plan_over(recovery, module)
+}
+
+fn plan_over(recovery: Recovery, module: Module) -> Result<Value, OfflineError> {
     let sends = recovery.sends(&module.name).map_err(NodeError::from)?;
     let ran = recovery.source(&module.name).and_then(|source| rehearsal::read(source).ok());
     let kept = recovery.app(&module.name, &module).map_err(NodeError::from)?;

@@ -55,11 +55,11 @@ Exit codes: 0 quit; 1 the app is not right; through a pipe also if a command fai
 const PLAN_HELP: &str = "\
 What happens to what a node keeps when its app becomes another version: what is added, removed, called otherwise (`was`), of \
 another type, what is lost, and what cannot be. Two files are compared as they are; what depends on rows is said. With --node DIR \
-the rows of a node, running or not, or of a copy of its folder are looked at; the new version's views that need no argument run \
+the rows of a node, running or not, or of a copy of its folder are looked at, with --backup FILE those of a backup; the new version's views that need no argument run \
 over a copy of them, and its tests run. A running node makes one plan at a time and gives it 15 s; what it did not get to is \
 said, and ends with 1. It gives a plan up that nobody waits for.
 With --json one object: {\"app\":…,\"verdict\":\"keeps\",\"changes\":[{\"change\":\"renamed\",\"name\":…,\"verdict\":…,\"what\":…,\
-\"why\":…,\"help\":…}]}, with --node also \"views\":[{\"view\":…,\"error\":…}] and \"tests\":[{\"test\":…,\"error\":…}], those \
+\"why\":…,\"help\":…}]}, with --node and --backup also \"views\":[{\"view\":…,\"error\":…}] and \"tests\":[{\"test\":…,\"error\":…}], those \
 that fail, \"untried\":[VIEW…], those that no time was left for, and \"memory\":{\"before\":BYTES,\"after\":BYTES} of rows, \
 keys and indexes. A verdict is \"keeps\", \"depends\" (on rows), \"loses\" or \"refused\"; the first one is the worst of all.
 
@@ -126,15 +126,18 @@ pub enum AppCommand {
         filter: Option<String>,
     },
     /// Say what becomes of what is kept when an app becomes another version
-    #[command(after_help = PLAN_HELP, group = ArgGroup::new("to").required(true).args(["new", "node"]))]
+    #[command(after_help = PLAN_HELP, group = ArgGroup::new("to").required(true).args(["new", "node", "backup"]))]
     Plan {
-        /// The app's file as it is; with --node as it is to be
+        /// The app's file as it is; with --node or --backup as it is to be
         file: PathBuf,
         /// The app's file as it is to be
         new: Option<PathBuf>,
         /// A node's folder: what its app keeps is looked at, whether it runs or not, and stays as it is
         #[arg(long, value_name = "DIR")]
         node: Option<PathBuf>,
+        /// A backup of a node, as `selvedge store backup` made it: what its app keeps is looked at
+        #[arg(long, value_name = "FILE")]
+        backup: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,

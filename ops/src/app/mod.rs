@@ -40,6 +40,7 @@ pub fn run(command: AppCommand, output: &mut Output) -> anyhow::Result<ExitCode>
         AppCommand::Run(file) => run::run(&file.file, output),
         AppCommand::Test { files, filter } => test::run(&files.files, filter.as_deref(), output),
         AppCommand::Plan { file, new: Some(new), .. } => plan::of_files(&file, &new, output),
+        AppCommand::Plan { file, backup: Some(backup), .. } => plan::of_backup(&file, &backup, output),
         AppCommand::Plan { file, node, .. } => plan::of_node(&file, &node.unwrap_or_default(), output),
         AppCommand::Doc { file, openapi, json_schema } => document::run(&file, openapi, json_schema, output),
         AppCommand::Lsp => language_server::run(),

@@ -1,10 +1,12 @@
 //! `selvedge app plan`: what becomes of what is kept when an app becomes another version.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use engine::testing::{self, Outcome};
 use serde_json::{Value, json};
 use weft::Module;
@@ -37,12 +39,31 @@ pub fn of_files(old: &Path, new: &Path, output: &mut Output) -> anyhow::Result<E
 /// # Errors
 /// The file is not an app, or the node, running or not, cannot be asked.
 pub fn of_node(new: &Path, dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+    of_rows(new, output, |source| match Control::of(dir)? {
+        Some(control) => control.plan(source),
+        None => Ok(node::offline::plan(dir, source)?),
+    })
+}
+
+/// As [`of_node`], of what a backup of a node holds.
+///
+/// # Errors
+/// The file is not an app, or the backup cannot be read.
+pub fn of_backup(new: &Path, backup: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
+    of_rows(new, output, |source| {
+        let name = backup.display().to_string();
+        let file = File::open(backup).with_context(|| format!("cannot read {name}"))?;
+        Ok(node::offline::plan_of_backup(BufReader::new(file), &name, source)?)
+    })
+}
+
+fn of_rows(
+    new: &Path,
+    output: &mut Output,
+    planned: impl FnOnce(&str) -> anyhow::Result<Value>,
+) -> anyhow::Result<ExitCode> {
     let (module, _) = super::checked(new)?;
-    let source = module.sources.to_text();
-    let mut plan = match Control::of(dir)? {
-        Some(control) => control.plan(&source)?,
-        None => node::offline::plan(dir, &source)?,
-    };
+    let mut plan = planned(&module.sources.to_text())?;
     let text = plan.as_object_mut().and_then(|plan| plan.remove("text"));
     plan["tests"] = failed_tests(module);
     let fine = matches!(plan["verdict"].as_str(), Some("keeps"))
