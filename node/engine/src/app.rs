@@ -233,9 +233,9 @@ fn run(
     (state, room): (&mut State, &mut Room),
     context: &Context,
 ) -> Result<Applied, EventError> {
-    let mut machine = Machine::new(module, &mut *state, context, std::mem::take(room));
+    let mut machine = Machine::new(module, &mut *state, context, room);
     let outcome = applied(&mut machine, work, context);
-    *room = machine.leave_room();
+    machine.leave_room();
     match &outcome {
         Ok(applied) if !state.may_grow && grows(applied, state, module) => {
             state.roll_back();

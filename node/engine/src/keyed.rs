@@ -139,6 +139,15 @@ impl Layout {
         Some(Key::Word(word as i64))
     }
 
+    /// The field that a key of one word is, and its word.
+    #[inline(always)]
+    pub(crate) fn word_of(&self, key: &Key) -> Option<(u16, i64)> {
+        match (key, self.keys.first()) {
+            (Key::Word(word), Some(field)) => Some((*field, *word)),
+            _ => None,
+        }
+    }
+
     /// The key field of a list by one int.
     pub(crate) fn int_key(&self) -> Option<u16> {
         match self.keys.as_slice() {

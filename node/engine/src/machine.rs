@@ -42,22 +42,20 @@ pub(crate) struct Machine<'m> {
     /// Where the outermost function's list is written to instead of being made.
     pub(crate) stream: Option<Stream<'m>>,
     chance: Chance,
-    /// Of the running function and its callers.
-    registers: Vec<Value>,
-    cursors: Vec<Cursor>,
+    room: &'m mut Room,
     running: Frame,
-    callers: Vec<Frame>,
 }
 
 /// Registers that are kept from one event to the next, and as many cursors: of most functions all.
 const KEPT_MAX: usize = 1 << 10;
 
-/// What a machine ran in, empty but for the arguments of what runs next: it need not be made again.
+/// What a machine runs in, empty before but for the arguments of what runs: it need not be made again.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    /// Those that are not arguments are none.
+    /// Of the running function and its callers. Those of no function that are no arguments are none.
     registers: Vec<Value>,
     cursors: Vec<Cursor>,
+    /// The functions that wait for those that they called.
     callers: Vec<Frame>,
 }
 
@@ -136,7 +134,7 @@ impl<'m> Machine<'m> {
         module: &'m Module,
         state: impl Into<Access<'m>>,
         world: &Context,
-        Room { registers, cursors, callers }: Room,
+        room: &'m mut Room,
     ) -> Machine<'m> {
         Machine {
             module,
@@ -146,26 +144,24 @@ impl<'m> Machine<'m> {
             now: world.now,
             stream: None,
             chance: Chance::new(world.entropy),
-            registers,
-            cursors,
+            room,
             running: Frame::default(),
-            callers,
         }
     }
 
-    /// Leaves its room to the next one.
-    pub(crate) fn leave_room(&mut self) -> Room {
-        make_none(&mut self.registers[..self.running.end]);
-        self.registers.truncate(KEPT_MAX);
-        self.registers.shrink_to(KEPT_MAX);
-        self.cursors.clear();
-        self.cursors.shrink_to(KEPT_MAX);
-        self.callers.clear();
-        Room {
-            registers: std::mem::take(&mut self.registers),
-            cursors: std::mem::take(&mut self.cursors),
-            callers: std::mem::take(&mut self.callers),
+    /// Leaves its room empty to the next one.
+    pub(crate) fn leave_room(&mut self) {
+        let Room { registers, cursors, callers } = &mut *self.room;
+        make_none(&mut registers[..self.running.end]);
+        if registers.len() > KEPT_MAX {
+            registers.truncate(KEPT_MAX);
+            registers.shrink_to(KEPT_MAX);
         }
+        cursors.clear();
+        if cursors.capacity() > KEPT_MAX {
+            cursors.shrink_to(KEPT_MAX);
+        }
+        callers.clear();
     }
 
     /// Runs a function, whose arguments are in its room, to its end and returns what it gives.
@@ -321,25 +317,25 @@ impl<'m> Machine<'m> {
     fn enter(&mut self, function: u32, out: Register) -> Result<(), Fault> {
         let code = &self.module.functions[function as usize];
         self.budget.operations(u64::from(code.registers) / 8)?;
-        let (base, first_cursor) = (self.running.end, self.cursors.len());
+        let (base, first_cursor) = (self.running.end, self.room.cursors.len());
         let end = base + code.registers as usize;
-        if self.registers.len() < end {
-            self.registers.resize_with(end, Value::default);
+        if self.room.registers.len() < end {
+            self.room.registers.resize_with(end, Value::default);
         }
         if code.cursors > 0 {
-            self.cursors.resize_with(first_cursor + code.cursors as usize, Cursor::default);
+            self.room.cursors.resize_with(first_cursor + code.cursors as usize, Cursor::default);
         }
         self.running = Frame { function, at: 0, base, end, first_cursor, out };
         Ok(())
     }
 
     fn call(&mut self, function: u32, first: Register, count: u16, out: Register) -> Result<(), Fault> {
-        self.callers.push(self.running);
+        self.room.callers.push(self.running);
         let from = self.running.base + first as usize;
         self.enter(function, out)?;
         for at in 0..usize::from(count) {
-            let argument = self.registers[from + at].clone();
-            self.registers[self.running.base + at] = argument;
+            let argument = self.room.registers[from + at].clone();
+            self.room.registers[self.running.base + at] = argument;
         }
         Ok(())
     }
@@ -347,9 +343,9 @@ impl<'m> Machine<'m> {
     /// Ends the innermost function; the result if it was the outermost.
     fn leave(&mut self, value: Value) -> Option<Value> {
         let Frame { base, end, first_cursor, out, .. } = self.running;
-        make_none(&mut self.registers[base..end]);
-        self.cursors.truncate(first_cursor);
-        self.running = self.callers.pop().unwrap_or_default();
+        make_none(&mut self.room.registers[base..end]);
+        self.room.cursors.truncate(first_cursor);
+        self.running = self.room.callers.pop().unwrap_or_default();
         if self.running.end == 0 {
             return Some(value);
         }
@@ -361,18 +357,18 @@ impl<'m> Machine<'m> {
 
     #[inline(always)]
     pub(crate) fn get(&self, register: Register) -> &Value {
-        &self.registers[self.running.base + register as usize]
+        &self.room.registers[self.running.base + register as usize]
     }
 
     #[inline(always)]
     pub(crate) fn set(&mut self, register: Register, value: Value) {
-        self.registers[self.running.base + register as usize] = value;
+        self.room.registers[self.running.base + register as usize] = value;
     }
 
     /// As `set`, where mostly a word was before.
     #[inline(always)]
     fn set_word(&mut self, register: Register, word: i64) {
-        match &mut self.registers[self.running.base + register as usize] {
+        match &mut self.room.registers[self.running.base + register as usize] {
             Value::Word(place) => *place = word,
             // Nothing is to be dropped, and this sees it.
             none @ Value::None => std::mem::forget(std::mem::replace(none, Value::Word(word))),
@@ -381,12 +377,12 @@ impl<'m> Machine<'m> {
     }
 
     fn take(&mut self, register: Register) -> Value {
-        std::mem::take(&mut self.registers[self.running.base + register as usize])
+        std::mem::take(&mut self.room.registers[self.running.base + register as usize])
     }
 
     pub(crate) fn several(&self, first: Register, count: u16) -> &[Value] {
         let from = self.running.base + first as usize;
-        &self.registers[from..from + count as usize]
+        &self.room.registers[from..from + count as usize]
     }
 
     #[inline(always)]
@@ -460,14 +456,14 @@ impl<'m> Machine<'m> {
                 Cursor::Range { next: self.word(from)?, last: self.word(upto)?, done: false }
             }
         };
-        self.cursors[self.running.first_cursor + cursor as usize] = opened;
+        self.room.cursors[self.running.first_cursor + cursor as usize] = opened;
         Ok(())
     }
 
     /// Goes to the next element; whether there is one.
     #[inline]
     fn next(&mut self, cursor: u16, out: Register) -> Result<bool, Fault> {
-        let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
+        let place = &mut self.room.cursors[self.running.first_cursor + cursor as usize];
         if let Some(word) = place.next_word() {
             self.set_word(out, word);
             return Ok(true);
@@ -478,7 +474,7 @@ impl<'m> Machine<'m> {
             self.set_word(out, word);
             return Ok(true);
         }
-        let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
+        let place = &mut self.room.cursors[self.running.first_cursor + cursor as usize];
         loop {
             let step = place.step(&self.state);
             self.budget.operations(place.search_operations())?;

@@ -143,7 +143,7 @@ impl State {
                     if let Some(keyed) = self.keyed_mut(list)
                         && let Some(slot) = keyed.find(&key)
                     {
-                        keyed.set(slot, field, value);
+                        keyed.set((&key, slot), field, value);
                     }
                 }
                 Before::Variable(value) => {
@@ -177,7 +177,7 @@ impl State {
         match list {
             // Nobody sees what a local list was.
             SCRATCH..TIMERS => Ok(()),
-            list => self.undo.push(Change::new(list, place, before)),
+            list => self.undo.push(list, place, before),
         }
     }
 
@@ -213,7 +213,7 @@ impl State {
         value: Value,
     ) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        let before = keyed.set(slot, field, value);
+        let before = keyed.set((&key, slot), field, value);
         self.log(list, (key, Some(slot)), Before::Field(field, before))
     }
 

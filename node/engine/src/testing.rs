@@ -189,7 +189,8 @@ impl<'m> World<'m> {
         let own = &self.nodes[0];
         let context = Context { now: self.now, entropy: [0; 32], room: 0 };
         let mut state = own.app.state().clone();
-        let mut machine = Machine::new(&module, &mut state, &context, Room::default());
+        let mut room = Room::default();
+        let mut machine = Machine::new(&module, &mut state, &context, &mut room);
         machine.begin(test.function)?;
         loop {
             match machine.resume()? {

@@ -41,10 +41,6 @@ pub(crate) enum Before {
 }
 
 impl Change {
-    pub(crate) fn new(list: u32, (key, slot): (Key, Option<Slot>), before: Before) -> Change {
-        Change { list, slot: slot.map_or(NOWHERE, Slot::number), key, before }
-    }
-
     /// Where the row stood then.
     #[inline(always)]
     pub(crate) fn slot(&self) -> Option<Slot> {
@@ -86,13 +82,19 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
+    /// Notes what a row, a field, a variable or a timer was; `slot` is where the row stands now.
     #[inline(always)]
-    pub(crate) fn push(&mut self, change: Change) -> Result<(), Fault> {
-        self.has_moved |= change.slot == NOWHERE && matches!(change.before, Before::Row(Some(_)));
+    pub(crate) fn push(
+        &mut self,
+        list: u32,
+        (key, slot): (Key, Option<Slot>),
+        before: Before,
+    ) -> Result<(), Fault> {
+        self.has_moved |= slot.is_none() && matches!(before, Before::Row(Some(_)));
         if let Some(last) = self.changes.last() {
-            self.is_mixed |= last.compare_rows(&change) != Ordering::Less;
+            self.is_mixed |= (last.list, &last.key) >= (list, &key);
         }
-        self.changes.push(change);
+        self.changes.push(Change { list, slot: slot.map_or(NOWHERE, Slot::number), key, before });
         if self.changes.len() <= self.unmerged.max(UNMERGED) {
             return Ok(());
         }
@@ -212,7 +214,7 @@ mod tests {
         ] {
             let mut undo = Undo::default();
             for (key, before) in changes {
-                assert!(undo.push(Change::new(0, (Key::Word(key), None), before)).is_ok());
+                assert!(undo.push(0, (Key::Word(key), None), before).is_ok());
             }
             let found: Vec<String> = undo
                 .merged()
@@ -231,7 +233,7 @@ mod tests {
         let mut undo = Undo::default();
         for at in 0..50_000 {
             let before = Before::Field(1, Value::Word(at));
-            assert!(undo.push(Change::new(0, (Key::Word(at % 100), None), before)).is_ok());
+            assert!(undo.push(0, (Key::Word(at % 100), None), before).is_ok());
             assert!(undo.changes.len() <= UNMERGED + 1);
         }
         assert_eq!(undo.merged().changes.len(), 100);

@@ -67,7 +67,7 @@ fn push_row(
     limit: usize,
 ) -> Result<usize, Unwritable> {
     let put = |words: &mut Words<'_>| match slot {
-        Some(slot) => put_row(keyed, slot, module, limit, words).map(|()| true),
+        Some(slot) => put_row(keyed, (slot, key), module, limit, words).map(|()| true),
         None => {
             words.end();
             Ok(false)
@@ -103,9 +103,9 @@ pub(super) fn counter_row(counter: i64) -> Vec<u8> {
 }
 
 /// A row as bytes.
-pub(super) fn encoded_row(keyed: &Keyed, slot: Slot, module: &Module) -> Option<Vec<u8>> {
-    let mut row = Vec::new();
-    put_row(keyed, slot, module, usize::MAX, &mut Words::new(&mut row, [])).ok().map(|()| row)
+pub(super) fn encoded_row(keyed: &Keyed, row: (Slot, &Key), module: &Module) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    put_row(keyed, row, module, usize::MAX, &mut Words::new(&mut bytes, [])).ok().map(|()| bytes)
 }
 
 /// A variable's value as bytes.
@@ -118,12 +118,12 @@ pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Opt
 #[inline(always)]
 pub(super) fn put_row(
     keyed: &Keyed,
-    slot: Slot,
+    (slot, key): (Slot, &Key),
     module: &Module,
     limit: usize,
     words: &mut Words<'_>,
 ) -> Result<(), Unwritable> {
-    let count = keyed.put_words(slot, words);
+    let count = keyed.put_words(slot, key, words);
     let out = words.end();
     match keyed.layout().kinds.get(count..) {
         None | Some([]) => Ok(()),

@@ -39,7 +39,9 @@ pub(super) fn rows_too_large(
         }
         let left = EVENT_BYTES_MAX.saturating_sub(key.len());
         let mut row = Vec::new();
-        if put_row(keyed, slot, module, left, &mut Words::new(&mut row, [])).is_err() || row.len() > left {
+        if put_row(keyed, (slot, &key), module, left, &mut Words::new(&mut row, [])).is_err()
+            || row.len() > left
+        {
             too_large = Some(too_large.map_or((1, key), |(rows, first)| (rows + 1, first)));
         }
     }

@@ -85,7 +85,7 @@ impl Snapshot {
         let context = Context { now, entropy: [0; 32], room: 0 };
         let mut room = Room::default();
         room.place(arguments);
-        let mut machine = Machine::new(module, &self.state, &context, room);
+        let mut machine = Machine::new(module, &self.state, &context, &mut room);
         let kind = door.answer.as_ref().unwrap_or(&Type::Broken);
         let collects = module.functions[door.function as usize].collects;
         machine.stream = Stream::of(kind, collects, module, bytes_max);
@@ -162,7 +162,7 @@ impl Rows {
     fn row(&self, list: u32, walk: &Walk) -> Option<Delta> {
         let List::Keyed(keyed) = &self.lists[list as usize] else { return None };
         let key = walk.key()?;
-        let row = encoded_row(keyed, walk.slot()?, &self.module);
+        let row = encoded_row(keyed, (walk.slot()?, &key), &self.module);
         Some(Delta { list, key: key.to_bytes(), row })
     }
 }

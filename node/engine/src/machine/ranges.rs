@@ -43,7 +43,7 @@ impl Machine<'_> {
         let place = self.running.first_cursor + cursor as usize;
         loop {
             let found_by = self.state.keyed(keys).ok_or_else(|| Fault::unproven("a keyed list"))?;
-            let cursor_there = &mut self.cursors[place];
+            let cursor_there = &mut self.room.cursors[place];
             let sought = match found_by.places() {
                 Some(places) => cursor_there.seek(field, SOUGHT_MAX, &|word: i64| places.has(word) == wanted),
                 None => {
@@ -88,7 +88,7 @@ impl Machine<'_> {
             return Ok(false);
         };
         let value = *value;
-        let place = &mut self.cursors[self.running.first_cursor + cursor as usize];
+        let place = &mut self.room.cursors[self.running.first_cursor + cursor as usize];
         let (Some(walk), Some(keyed)) = (place.ended(list), self.state.keyed(list)) else { return Ok(false) };
         if !keyed.walk_index_again(index, value, walk) {
             return Ok(false);
@@ -155,7 +155,7 @@ impl Machine<'_> {
         let Folded { fold, list, field, into } = folded;
         let place = self.running.first_cursor + groups as usize;
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        let Some(Cursor::Distinct(distinct)) = self.cursors.get_mut(place) else {
+        let Some(Cursor::Distinct(distinct)) = self.room.cursors.get_mut(place) else {
             return Err(Fault::unproven("a loop over groups"));
         };
         let Distinct { field: alike, here: Some(here), totals, .. } = &mut **distinct else {
@@ -180,7 +180,7 @@ impl Machine<'_> {
             }
             _ => self.set(into, total.map_or(Value::None, |word| Value::Word(word as i64))),
         }
-        self.cursors[self.running.first_cursor + cursor as usize] = Cursor::Closed;
+        self.room.cursors[self.running.first_cursor + cursor as usize] = Cursor::Closed;
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl Machine<'_> {
     pub(super) fn fold(&mut self, folded: Folded, cursor: u16) -> Result<(), Fault> {
         let Folded { fold, list, field, into } = folded;
         let place = self.running.first_cursor + cursor as usize;
-        let mut over = std::mem::take(&mut self.cursors[place]);
+        let mut over = std::mem::take(&mut self.room.cursors[place]);
         let mut total = if fold == Fold::Sum { self.wide(into)? } else { 0 };
         let mut best = None;
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;

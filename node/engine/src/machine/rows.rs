@@ -252,7 +252,7 @@ impl Machine<'_> {
         list: u32,
         field: u16,
     ) -> Result<(), Fault> {
-        let place = &self.cursors[self.running.first_cursor + cursor as usize];
+        let place = &self.room.cursors[self.running.first_cursor + cursor as usize];
         if let Some(word) = place.word_of(field) {
             debug_assert!(self.is_of_row(cursor, list, field, word), "an entry has what its row has");
             self.set_word(out, word);
@@ -272,7 +272,7 @@ impl Machine<'_> {
 
     /// Whether the row that a cursor is at has this word in a field, if it is still there.
     fn is_of_row(&self, cursor: u16, list: u32, field: u16, word: i64) -> bool {
-        let place = &self.cursors[self.running.first_cursor + cursor as usize];
+        let place = &self.room.cursors[self.running.first_cursor + cursor as usize];
         let row = self.state.keyed(list).zip(place.key());
         let row = row.and_then(|(keyed, key)| keyed.find(&key).map(|slot| keyed.value(slot, field)));
         row.is_none_or(|value| value == Value::Word(word))
@@ -294,24 +294,24 @@ impl Machine<'_> {
         let from = self.running.base + first as usize;
         let fields = from..from + count as usize;
         let layout = self.keyed(list)?.layout();
-        let size = layout.fields_size(&self.registers[fields.clone()], &layout.keys);
+        let size = layout.fields_size(&self.room.registers[fields.clone()], &layout.keys);
         if size > KEY_BYTES_MAX {
             return Err(long_key(self.module.list(list)));
         }
-        let key = layout.key_of(&self.registers[fields.clone()]);
+        let key = layout.key_of(&self.room.registers[fields.clone()]);
         self.budget.bytes(size)?;
         self.charge_new(list, &key)?;
         self.charge_put(list, &key)?;
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
-        if !keyed.layout().holds(&self.registers[fields.clone()]) {
+        if !keyed.layout().holds(&self.room.registers[fields.clone()]) {
             return Err(Fault::of_another_type());
         }
         if !keyed.layout().indexes.is_empty() {
-            let row = self.registers[fields.clone()].to_vec();
+            let row = self.room.registers[fields.clone()].to_vec();
             self.charge_entries(list, &key, None, Some(&row))?;
         }
         let pages = self.keyed(list)?.page_bytes();
-        self.state.changed().add(list, key.clone(), &self.registers[fields])?;
+        self.state.changed().add(list, key.clone(), &self.room.registers[fields])?;
         self.charge_pages(list, pages)?;
         self.set(out, key.into_value());
         Ok(())
@@ -321,7 +321,7 @@ impl Machine<'_> {
     /// nothing done, where it is another list, the key is there or what is left is not enough.
     fn add_plain(&mut self, list: u32, first: Register, count: u16) -> Result<Option<i64>, Fault> {
         let from = self.running.base + first as usize;
-        let row = &self.registers[from..from + count as usize];
+        let row = &self.room.registers[from..from + count as usize];
         let Some(keyed) = self.state.keyed(list) else { return Ok(None) };
         let layout = keyed.layout();
         let ([field], true, true) = (layout.keys.as_slice(), layout.by_word, layout.indexes.is_empty())

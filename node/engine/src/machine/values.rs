@@ -87,7 +87,7 @@ impl Machine<'_> {
     /// Whether the list in a register is written and not made.
     #[inline]
     fn is_written(&self, list: Register) -> bool {
-        self.stream.as_ref().is_some_and(|stream| stream.list == list) && self.callers.is_empty()
+        self.stream.as_ref().is_some_and(|stream| stream.list == list) && self.room.callers.is_empty()
     }
 
     /// Adds a record of some registers to the list in another one.
@@ -101,7 +101,7 @@ impl Machine<'_> {
         self.budget.bytes(size_of::<Value>())?;
         let from = self.running.base + first as usize;
         let Some(stream) = &mut self.stream else { return Err(Fault::unproven("a list")) };
-        stream.record(&self.registers[from..from + count as usize], self.module, &mut self.budget)
+        stream.record(&self.room.registers[from..from + count as usize], self.module, &mut self.budget)
     }
 
     /// Adds a value to the list in a register.
@@ -112,7 +112,7 @@ impl Machine<'_> {
             self.budget.bytes(size_of::<Value>())?;
             return stream.value(&value, self.module, &mut self.budget);
         }
-        let place = &mut self.registers[self.running.base + list as usize];
+        let place = &mut self.room.registers[self.running.base + list as usize];
         let Value::List(values) = place else { return Err(Fault::unproven("a list")) };
         if let Some(values) = Arc::get_mut(values) {
             self.budget.bytes(size_of::<Value>())?;

@@ -270,13 +270,18 @@ impl Keyed {
         Some(row)
     }
 
-    /// Changes a field, never one of the key; the value that was there.
-    pub(crate) fn set(&mut self, Slot(slot): Slot, field: u16, value: Value) -> Value {
+    /// Changes a field of the row of a key, never one of the key; the value that was there.
+    pub(crate) fn set(&mut self, (key, Slot(slot)): (&Key, Slot), field: u16, value: Value) -> Value {
         let at = slot as usize;
         let Some(column) = self.columns.get_mut(field as usize) else { return Value::None };
         let before = column.replace(at, value);
         let columns = &self.columns;
-        let after = |field: u16| columns[field as usize].value(at);
+        // What the row says of its key stands elsewhere in memory.
+        let known = self.layout.word_of(key);
+        let after = |field: u16| match known {
+            Some((known, word)) if known == field => Value::Word(word),
+            _ => columns[field as usize].value(at),
+        };
         for index in self.indexes.iter_mut().filter(|index| index.shape.has(field)) {
             let was = |other: u16| if other == field { before.clone() } else { after(other) };
             index.change(&was, &after);
@@ -290,11 +295,16 @@ impl Keyed {
         self.columns.get(field as usize)?.plain_word(slot as usize)
     }
 
-    /// Writes the first fields of a row as far as they are plain words; how many.
+    /// Writes the first fields of a row as far as they are plain words; how many. A key of one word is not looked up.
     #[inline(always)]
-    pub(crate) fn put_words(&self, Slot(slot): Slot, out: &mut Words<'_>) -> usize {
+    pub(crate) fn put_words(&self, Slot(slot): Slot, key: &Key, out: &mut Words<'_>) -> usize {
+        let known = self.layout.word_of(key);
         for (number, column) in self.columns.iter().enumerate() {
-            match column.plain_word(slot as usize) {
+            let word = match known {
+                Some((field, word)) if usize::from(field) == number => Some(word),
+                _ => column.plain_word(slot as usize),
+            };
+            match word {
                 Some(word) => out.put(word),
                 None => return number,
             }

@@ -103,7 +103,7 @@ impl Pair {
         assert_eq!(slot.is_some(), self.model.contains_key(&bytes));
         assert_eq!(slot.is_some(), self.table.has(&key));
         if let (Some(slot), Some(row)) = (slot, self.model.get_mut(&bytes)) {
-            let before = self.table.set(slot, field, value.clone());
+            let before = self.table.set((&key, slot), field, value.clone());
             assert_eq!(before, std::mem::replace(&mut row[field as usize], value));
         }
     }
@@ -503,15 +503,16 @@ fn a_change_copies_nothing_that_no_copy_holds() {
     }
     let place = |table: &Keyed| table.columns[1].address(5_000);
     let slot = table.find(&Key::Word(5_000)).unwrap();
+    let set = |table: &mut Keyed, word| table.set((&Key::Word(5_000), slot), 1, Value::Word(word));
     let before = place(&table);
-    table.set(slot, 1, Value::Word(1));
+    set(&mut table, 1);
     assert_eq!(place(&table), before, "the word stands where it stood");
     let copy = table.clone();
-    table.set(slot, 1, Value::Word(2));
+    set(&mut table, 2);
     assert_eq!((place(&copy), copy.word(slot, 1), table.word(slot, 1)), (before, 1, 2));
     assert_eq!(table.columns[1].address(0), copy.columns[1].address(0), "other pages are shared");
     let moved = place(&table);
-    table.set(slot, 1, Value::Word(3));
+    set(&mut table, 3);
     assert_eq!(place(&table), moved, "once is enough");
 }
 

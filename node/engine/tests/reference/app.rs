@@ -1,7 +1,7 @@
 //! Events and views.
 
 use super::kinds::{Field, Kind, Program};
-use super::run::{Flow, Run, over, timer_key};
+use super::run::{Flow, GIVEN_UP, Run, over, timer_key};
 use super::state::{List, State, Timer};
 use super::value::{Value, encode_answer, encode_arguments, json, written_duration};
 use engine::Delta;
@@ -90,6 +90,14 @@ pub enum Wrong {
     /// A value is missing or not of its type.
     Shape,
     Refused(String),
+    /// It took too long.
+    GivenUp,
+}
+
+impl From<String> for Wrong {
+    fn from(why: String) -> Wrong {
+        if why == GIVEN_UP { Wrong::GivenUp } else { Wrong::Refused(why) }
+    }
 }
 
 pub struct App<'p> {
@@ -125,10 +133,12 @@ impl<'p> App<'p> {
     /// One event, whole or not at all.
     pub fn event(&mut self, happens: &Happens, now: i64, entropy: [u8; 32]) -> Result<Done, Wrong> {
         if let Happens::Due = happens {
-            return Ok(self.due(now, entropy));
+            let done = self.due(now, entropy);
+            let gave_up = done.failed.as_ref().is_some_and(|failed| failed.ends_with(GIVEN_UP));
+            return if gave_up { Err(Wrong::GivenUp) } else { Ok(done) };
         }
         let Some(work) = self.work(happens)? else { return Ok(Done::default()) };
-        let (done, state) = self.done(&work, self.state.clone(), now, entropy).map_err(Wrong::Refused)?;
+        let (done, state) = self.done(&work, self.state.clone(), now, entropy)?;
         self.state = state;
         Ok(done)
     }
@@ -353,7 +363,7 @@ impl<'p> App<'p> {
         if let Some(who) = &view.by {
             run.bind_value(&who.text, Value::text(by), Kind::Text);
         }
-        let value = run.body_of(view).map_err(Wrong::Refused)?;
+        let value = run.body_of(view)?;
         assert!(run.state == self.state, "a view changes nothing");
         Ok(json(&value))
     }

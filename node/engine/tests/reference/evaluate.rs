@@ -11,6 +11,7 @@ use weft::value::Real;
 impl Run<'_> {
     /// The value of an expression; what `is` names in it does not reach out of it.
     pub fn evaluate(&mut self, expression: &Expression) -> Outcome<Value> {
+        self.step(1)?;
         let depth = self.scope.len();
         let value = self.evaluate_open(expression);
         self.scope.truncate(depth);

@@ -160,6 +160,7 @@ impl<'p> Run<'p> {
     fn sources(&mut self, sources: &[QuerySource], live: bool, each: Each<'_, 'p>) -> Outcome<Flow> {
         let Some((source, rest)) = sources.split_first() else { return each(self) };
         let elements = self.elements_of(source)?;
+        self.step(elements.len())?;
         self.elements(&elements, &source.name.text, source.condition.as_ref(), live, &mut |run| {
             run.sources(rest, live, each)
         })

@@ -55,7 +55,14 @@ pub struct Run<'p> {
     pub scope: Vec<Binding>,
     pub own: Vec<Rows>,
     reached: &'p Reached,
+    /// Rows and expressions that it came by.
+    steps: usize,
 }
+
+/// Steps after which it gives up: it goes over all rows where the engine goes over a few, and has no budget.
+const STEPS_MAX: usize = 1 << 19;
+/// Why it gave up.
+pub const GIVEN_UP: &str = "the naive engine gave up";
 
 /// A text is why the event is refused.
 pub type Outcome<T> = Result<T, String>;
@@ -70,11 +77,16 @@ impl<'p> Run<'p> {
     ) -> Run<'p> {
         let random = ChaCha20Rng::from_seed(entropy);
         let (sends, scope, own) = (Vec::new(), Vec::new(), Vec::new());
-        Run { program, state, settings, me, now, random, sends, scope, own, reached }
+        Run { program, state, settings, me, now, random, sends, scope, own, reached, steps: 0 }
     }
 
     pub fn reach(&self, what: &'static str) {
         *self.reached.borrow_mut().entry(what).or_default() += 1;
+    }
+
+    pub fn step(&mut self, count: usize) -> Outcome<()> {
+        self.steps += count;
+        if self.steps > STEPS_MAX { Err(GIVEN_UP.to_owned()) } else { Ok(()) }
     }
 
     pub fn bind(&mut self, name: &str, slot: Slot) {
