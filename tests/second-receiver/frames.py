@@ -182,7 +182,7 @@ def parsed(data: bytes) -> list:
     """All frames of a plaintext, or `Malformed`."""
     reader, frames = Reader(data), []
     while reader.left():
-        kind = reader.varint()
+        kind = reader.byte()
         read = READERS.get(kind)
         if read is None:
             raise Malformed(f"unknown frame {kind:#x}")
@@ -217,13 +217,15 @@ def read_offer(reader: Reader) -> Offer:
 def read_declaration(reader: Reader) -> Declaration:
     handle, stream = reader.varint(), reader.take(16)
     oldest, last, tag_before = reader.varint(), reader.varint(), reader.take(8)
+    if oldest == 0 or last + 1 < oldest:
+        raise Malformed("a declaration that ends before it begins")
     return Declaration(handle, stream, oldest, last, tag_before, reader.text(APP_BYTES), reader.text(APP_BYTES))
 
 
 def read_records(reader: Reader) -> Records:
     handle, first, tag, count = reader.varint(), reader.varint(), reader.take(8), reader.varint()
-    if count > reader.left():
-        raise Malformed("cut short")
+    if count == 0 or first == 0 or count > reader.left():
+        raise Malformed("records without a number, or none")
     return Records(handle, first, tag, tuple(reader.bytes(SMALL_PAYLOAD_BYTES) for _ in range(count)))
 
 
@@ -231,7 +233,9 @@ def read_piece(reader: Reader) -> Piece:
     handle, number, tag = reader.varint(), reader.varint(), reader.take(8)
     total, offset = reader.varint(), reader.varint()
     piece = Piece(handle, number, tag, total, offset, reader.bytes(reader.left()))
-    if total > LARGEST_RECORD_BYTES or offset + len(piece.data) > total or not piece.data:
+    if not SMALL_PAYLOAD_BYTES < total <= LARGEST_RECORD_BYTES:
+        raise Malformed("a record in pieces that goes whole, or is too large")
+    if number == 0 or not piece.data or offset + len(piece.data) > total:
         raise Malformed("a piece that is not of its record")
     return piece
 

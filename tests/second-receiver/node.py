@@ -205,16 +205,14 @@ class Node:
 
     def _judge(self, now: float, address: tuple, peer: Peer, hello: keys.Hello, length: int) -> None:
         said = (counter(hello.run), hello.sequence)
-        if said <= peer.accepted or counter(hello.run) < counter(peer.run):
+        if said <= peer.accepted or not self._may_follow(peer, hello.run):
             known = max(peer.accepted[0], counter(peer.run))
             return self._answer(address, hello.key, hello.decline(BEHIND, known))
         try:
-            parsed = frames.parsed(hello.frames)
-            if not all(isinstance(frame, frames.OF_A_HELLO) for frame in parsed):
-                raise Malformed("a frame that no hello carries")
             answer, root = hello.accept(self.run)
-        except (Malformed, keys.Refused) as wrong:
-            return self._notice(f"a hello of a peer: {wrong}")
+        except keys.Refused as refused:
+            return self._notice(f"a hello of a peer: {refused}")
+        parsed = self._first_frames(hello)
         if hello.run != peer.run:
             self._new_run(peer, hello.run)
         peer.accepted, peer.met = said, True
@@ -229,6 +227,21 @@ class Node:
         else:
             peer.first_frames = parsed
         self._answer(address, *peer.answer)
+
+    def _may_follow(self, peer: Peer, run: bytes) -> bool:
+        return run == peer.run or counter(run) > counter(peer.run)
+
+    def _first_frames(self, hello: keys.Hello) -> list:
+        """All or, if anything is wrong with them, none: the hello is accepted all the same (2.4)."""
+        try:
+            parsed = frames.parsed(hello.frames)
+            if all(isinstance(frame, frames.OF_A_HELLO) for frame in parsed):
+                return parsed
+            wrong = "a frame that no hello carries"
+        except Malformed as malformed:
+            wrong = malformed
+        self._notice(f"first frames of a peer: {wrong}")
+        return []
 
     def _new_run(self, peer: Peer, run: bytes) -> None:
         """The roots stay; their pairs and streams begin anew (3.10)."""
@@ -273,8 +286,6 @@ class Node:
         try:
             parsed = frames.parsed(plaintext)
             pair.check(parsed)
-            if any(isinstance(frame, frames.Hailed) and frame.number >= peer.hails_said.get(pair.root, 0) for frame in parsed):
-                raise Malformed("a hail that was never said")
         except Malformed as wrong:
             return self._notice(f"a packet of a peer: {wrong}")
         self._confirm(address, peer, pair)
@@ -288,6 +299,8 @@ class Node:
             pair.count_received(now, number, eliciting)
         if newest and moves:
             self._follow(now, address, peer, pair, len(data))
+        if any(isinstance(frame, frames.Close) for frame in parsed):
+            self._closed(peer)
 
     def _confirm(self, address: tuple, peer: Peer, pair: Pair) -> None:
         """The peer is there in this pair. Its first packet proves the address of the accept (6.2), and a pending root becomes current."""
@@ -326,6 +339,11 @@ class Node:
             pair.path.came(length)
             pair.challenge()
         peer.address = pair.path.address
+
+    def _closed(self, peer: Peer) -> None:
+        """This node is no peer there any more."""
+        peer.current, peer.pending, peer.first_frames = None, None, []
+        self._notice("a peer has removed this node")
 
     def _say_hint(self, now: float, address: tuple, cause: bytes) -> None:
         if self._hints.take(now):
@@ -367,7 +385,7 @@ class Node:
         heard = peer.hails_heard.get((pair.root, run))
         if run == peer.run and heard is not None and number in heard:
             return
-        if run != peer.run and counter(run) <= counter(peer.run):
+        if not self._may_follow(peer, run):
             return
         direction = keys.hail_direction(pair.root, True, run)
         try:

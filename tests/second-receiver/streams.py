@@ -14,8 +14,8 @@ WAITING_BYTES_OF_A_PEER = 4 << 20
 PIECED_BYTES_OF_A_PEER = 32 << 20
 RECORD_OVERHEAD_BYTES = 64
 BYTES_FOR_A_GAP = 64
-# 5.2.1: no sender that has its past begins further below the number heard.
-FURTHEST_BEGINNING_BELOW = 256
+# 5.9: of what was heard no more can be unsettled.
+HEARD_AND_UNSETTLED = 256
 
 
 @dataclass
@@ -75,6 +75,7 @@ class Stream:
     expected: int
     base: int
     begun_at: int
+    last: int
     waiting: dict = field(default_factory=dict)  # number: (tag, payload)
     partial: dict = field(default_factory=dict)  # number: Partial
     compared: bool = False
@@ -102,8 +103,6 @@ class Streams:
                 raise Malformed("another stream under a known handle")
             if any(stream == frame.stream and handle != frame.handle for handle, stream in known.items()):
                 raise Malformed("a stream under two handles")
-            if frame.oldest < 1 or frame.last + 1 < frame.oldest:
-                raise Malformed("a declaration that ends before it begins")
             declared[frame.handle] = frame.stream
         elif isinstance(frame, frames.Piece) and frame.handle in self._by_handle:
             partial = self._by_handle[frame.handle].partial.get(frame.number)
@@ -131,25 +130,28 @@ class Streams:
         if stream is None:
             if len(self._by_handle) == STREAMS_OF_A_PEER:
                 return False
-            stream = Stream(frame, expected=frame.oldest, base=frame.oldest, begun_at=frame.oldest)
+            stream = Stream(frame, expected=frame.oldest, base=frame.oldest, begun_at=frame.oldest, last=frame.last)
             self._by_handle[frame.handle] = stream
-            self._begin(stream, frame)
         elif frame.oldest > stream.expected:
+            stream.declaration = frame
             stream.expected = stream.begun_at = frame.oldest
             for kept in (stream.waiting, stream.partial):
                 for number in [number for number in kept if number < frame.oldest]:
                     del kept[number]
-            self._begin(stream, frame)
+            self._hand_over(stream)
+        stream.last = max(stream.last, frame.last)
         stream.base = max(stream.base, frame.oldest)
         return True
 
-    def _begin(self, stream: Stream, frame: frames.Declaration) -> None:
-        """The record before `oldest` counts as handed over, with the tag that the declaration has."""
+    def _begin(self, stream: Stream) -> None:
+        """At the first record: does the sender have its past (5.2.1)? The one before counts as handed over, with its tag."""
         heard = self._heard(stream)
         if heard.number == 0:
             stream.compared = True
-        self._compare(stream, frame.oldest - 1, frame.tag_before)
-        self._hand_over(stream)
+        elif stream.last < heard.number or heard.number - stream.begun_at >= HEARD_AND_UNSETTLED:
+            self._fork(stream)
+        else:
+            self._compare(stream, stream.begun_at - 1, stream.declaration.tag_before)
 
     def _compare(self, stream: Stream, number: int, tag: bytes) -> None:
         heard = self._heard(stream)
@@ -222,9 +224,11 @@ class Streams:
             tag, payload = stream.waiting.pop(number)
             stream.expected += 1
             heard = self._heard(stream)
-            if number == stream.begun_at and heard.number - number > FURTHEST_BEGINNING_BELOW:
-                self._fork(stream)
-            elif number <= heard.number:
+            if number == stream.begun_at:
+                self._begin(stream)
+            if stream.forked:
+                return
+            if number <= heard.number:
                 self._compare(stream, number, tag)
             else:
                 self._new(stream, heard, number, tag, payload)

@@ -2,7 +2,7 @@
 
     SELVEDGE=../../target/release/selvedge python -m unittest -v test_node
 
-`SEEDS=n` tries n seeds of each case; `SLOW=1` also waits for the next epoch, 75 s a seed.
+`SEEDS=n` tries n seeds of each case; `SLOW=1` also waits for the next epoch, 75 s a seed, and for hails of a sender that was set back.
 """
 
 import json
@@ -35,8 +35,10 @@ class Pair:
         (folder / "kept").mkdir()
         self.id = json.loads(self.command("id", "--json"))["node"]
         self.start_receiver(*receiver_options)
-        self.command("peer", "add", self.facts["ticket"], "--name", "receiver")
         self.start_node()
+
+    def add_receiver(self) -> None:
+        self.command("peer", "add", self.facts["ticket"], "--name", "receiver")
 
     def command(self, *words: str) -> str:
         command = [PROGRAM, *words, "--dir", self.folder / "node"]
@@ -84,10 +86,13 @@ class Pair:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
 
-    def until_delivered(self, count: int) -> None:
+    def until(self, so) -> None:
         ends = time.monotonic() + PATIENCE_SECONDS
-        while self.ask("delivered") < count and time.monotonic() < ends:
+        while not so() and time.monotonic() < ends:
             time.sleep(0.1)
+
+    def until_delivered(self, count: int) -> None:
+        self.until(lambda: self.ask("delivered") == count)
 
     def others(self) -> list:
         return [other["what"] for other in self.ask("others")]
@@ -100,10 +105,18 @@ class Pair:
 
 
 def in_one_go(pair: Pair) -> None:
+    pair.add_receiver()
     pair.write(LETTERS)
 
 
+def written_before(pair: Pair) -> None:
+    """So the hello carries first records."""
+    pair.write(LETTERS)
+    pair.add_receiver()
+
+
 def killed(pair: Pair) -> None:
+    pair.add_receiver()
     pair.write(LETTERS // 2)
     pair.stop_node(subprocess.Popen.kill)
     pair.start_node()
@@ -111,6 +124,7 @@ def killed(pair: Pair) -> None:
 
 
 def receiver_dies(pair: Pair) -> None:
+    pair.add_receiver()
     pair.write(LETTERS)
     assert pair.receiver.wait(PATIENCE_SECONDS) == 3
     pair.start_receiver()
@@ -119,6 +133,7 @@ def receiver_dies(pair: Pair) -> None:
 def receiver_forgets_its_links(pair: Pair) -> None:
     """All but its identity, run and ledger."""
     memos = pair.folder / "receiver" / "state.json"
+    pair.add_receiver()
     pair.write(LETTERS)
     assert pair.receiver.wait(PATIENCE_SECONDS) == 3
     state = json.loads(memos.read_text())
@@ -129,10 +144,32 @@ def receiver_forgets_its_links(pair: Pair) -> None:
 
 
 def epochs(pair: Pair) -> None:
+    pair.add_receiver()
     pair.write(LETTERS // 2)
     pair.until_delivered(LETTERS // 2)
     time.sleep(UNTIL_THE_NEXT_EPOCH_SECONDS)
     pair.write(LETTERS // 2)
+
+
+def set_back(pair: Pair) -> None:
+    """Three letters, a copy of the folder, four letters; then the copy goes on: two letters under numbers of the four, and three."""
+    node, old = pair.folder / "node", pair.folder / "old"
+    pair.add_receiver()
+    pair.write(3)
+    pair.until(lambda: pair.ask("delivered") == 3)
+    pair.stop_node(subprocess.Popen.terminate)
+    shutil.copytree(node, old)
+    pair.start_node()
+    pair.write(4)
+    pair.until(lambda: pair.ask("delivered") == 7)
+    pair.stop_node(subprocess.Popen.terminate)
+    shutil.rmtree(node)
+    old.rename(node)
+    pair.start_node()
+    pair.write(2)
+    pair.until(lambda: len(pair.others()) == 2)
+    pair.write(3)
+    pair.until(lambda: pair.ask("delivered") == 6)
 
 
 @unittest.skipUnless(PROGRAM, "SELVEDGE names no program")
@@ -162,6 +199,9 @@ class Node(unittest.TestCase):
     def test_with_loss(self):
         self.check(in_one_go)
 
+    def test_first_frames(self):
+        self.check(written_before)
+
     def test_a_discreet_sender(self):
         self.check(in_one_go, node_options=["--discreet"])
 
@@ -173,6 +213,18 @@ class Node(unittest.TestCase):
 
     def test_a_receiver_that_loses_its_memo(self):
         self.check(receiver_forgets_its_links, receiver_options=["--die-after", str(LETTERS // 2)])
+
+    @unittest.skipUnless(os.environ.get("SLOW"), "SLOW is not set")
+    def test_a_sender_that_was_set_back(self):
+        with tempfile.TemporaryDirectory(prefix="second-receiver-") as folder:
+            pair = Pair(pathlib.Path(folder), seed=0, loss=0.0)
+            try:
+                set_back(pair)
+                self.assertEqual(pair.others(), ["restored; arrival unknown"] * 2)
+                self.assertEqual(pair.ask("delivered"), 6)
+                self.assertEqual([number for number, _ in pair.taken()], [1, 2, 3, 4, 5, 6, 7, 1, 2, 3])
+            finally:
+                pair.end()
 
     @unittest.skipUnless(os.environ.get("SLOW"), "SLOW is not set")
     def test_epochs(self):

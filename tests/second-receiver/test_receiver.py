@@ -191,6 +191,11 @@ class Receiver(unittest.TestCase):
             ("a stream under two handles", [head, declaration(1, 1, 9, bytes(8)) + small], 0, False, True),
             ("a record that is cut", [head + small[:-1]], 0, False, True),
             ("an acknowledgement of nothing sent", [head + small + frames.ack([(0, 900)], 0)], 0, False, True),
+            ("a record with the number 0", [head + record(0, 0, TAG, b"none")], 0, False, True),
+            ("a frame's type in two bytes", [b"\x40\x01"], 0, False, True),
+            ("a small record in pieces", [head + piece(0, 1, TAG, bytes(800), 0, 800)], 0, False, True),
+            ("a declaration from 0 on", [declaration(0, 0, 9, bytes(8))], 0, False, True),
+            ("a declaration of nothing yet", [declaration(0, 1, 0, bytes(8))], 0, True, False),
             ("two records of two lengths under one number", [head + piece(0, 1, TAG, bytes(900), 0, 64), piece(0, 1, TAG, bytes(901), 64, 64)], 0, False, True),
         ]
         for name, bodies, taken, acknowledged, noticed in cases:
@@ -213,6 +218,27 @@ class Receiver(unittest.TestCase):
         self.assertIn(frames.Forked(5), said)
         self.assertEqual(len(life.taken), 2)
 
+    def test_whether_a_sender_has_its_past(self):
+        """Seven records were heard. What a new run declares, sends, and is told."""
+        new = b"run two."
+        cases = [
+            ("the same again", declaration(5, 4, 9, TAG), [(4, TAG), (5, TAG), (6, TAG), (7, TAG)], frames.Stored(5, 7)),
+            ("after all that was heard", declaration(5, 8, 9, TAG), [(8, new)], frames.Stored(5, 8)),
+            ("after another past", declaration(5, 8, 9, new), [(8, new)], frames.Forked(5)),
+            ("another past, found at the number heard", declaration(5, 4, 9, TAG), [(4, new), (5, new), (6, new), (7, new)], frames.Forked(5)),
+            ("not yet at the number heard", declaration(5, 4, 9, TAG), [(4, new), (5, new), (6, new)], None),
+            ("it ends below the number heard", declaration(5, 4, 5, TAG), [(4, TAG)], frames.Forked(5)),
+            ("nothing but a declaration", declaration(5, 8, 8, new), [], None),
+            ("a gap", declaration(5, 20, 20, new), [(20, new)], frames.Stored(5, 20)),
+        ]
+        for name, head, records, outcome in cases:
+            with self.subTest(name):
+                life = Life(1, []).connected()
+                life.said(declaration(0, 1, 7, bytes(8)) + b"".join(record(0, number, TAG, b"") for number in range(1, 8)))
+                life.sender.run, life.sender._keys, life.sender._number = run(2), None, 0
+                said = life.connected().said(head + b"".join(record(5, *numbered, b"") for numbered in records))
+                self.assertEqual([frame for frame in said if isinstance(frame, (frames.Stored, frames.Forked))], [outcome] if outcome else [])
+
     def test_a_new_pair_takes_nothing_twice(self):
         life = Life(1, []).connected()
         body = record(0, 1, TAG, b"one") + record(0, 2, TAG, b"two")
@@ -230,6 +256,19 @@ class Receiver(unittest.TestCase):
         self.assertEqual(life.give(*life.sender.hello(5, b""))[0][9:10], keys.DECLINE)
         life.node.peers.clear()
         self.assertEqual(life.give(*life.sender.hello(6, b""))[0][9:10], keys.DECLINE)
+
+    def test_wrong_first_frames_are_not_applied(self):
+        life, good = Life(1, []), declaration(0, 1, 1, bytes(8)) + record(0, 1, TAG, b"one")
+        for sequence, wrong in enumerate((b"\x3f", frames.ack([(0, 0)], 0)), 1):
+            self.assertEqual(life.give(*life.sender.hello(sequence, good + wrong))[0][9:10], keys.ACCEPT)
+        self.assertEqual(life.taken, [])
+        life.give(*life.sender.hello(3, good))
+        self.assertEqual(len(life.taken), 1)
+
+    def test_a_run_with_the_same_counter_is_behind(self):
+        life = Life(1, []).connected()
+        life.sender.run = run(1)[:8] + bytes(16)
+        self.assertEqual(life.give(*life.sender.hello(9, b""))[0][9:10], keys.DECLINE)
 
     def test_the_next_epoch(self):
         life = Life(1, []).connected()
