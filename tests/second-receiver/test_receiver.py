@@ -316,6 +316,47 @@ class Receiver(unittest.TestCase):
         self.assertIn(frames.Stored(0, 1), said)
         self.assertEqual(again.give(), [])
 
+    def test_a_sender_that_moves_is_followed_once_its_address_is_proven(self):
+        life, elsewhere = Life(1, []).connected(), ("127.0.0.1", 9)
+        head = declaration(0, 1, 2, bytes(8))
+        life.node.datagram(life.now, elsewhere, life.sender.packet(head + record(0, 1, TAG, b"one")))
+        went = life.node.outgoing(life.now)
+        self.assertEqual({address for address, _ in went}, {elsewhere})
+        said = [frame for _, data in went for frame in life.sender.opened(data)]
+        challenge = next(frame for frame in said if isinstance(frame, frames.PathChallenge))
+        path = next(iter(life.node.peers.values())).current.path
+        self.assertFalse(path.proven)
+        life.node.datagram(life.now, SENDER, life.sender.packet(frames.path_response(challenge.data)))
+        self.assertEqual((path.proven, path.address), (True, elsewhere))
+
+    def test_to_an_address_that_is_not_proven_goes_three_times_what_came(self):
+        life, elsewhere = Life(1, []).connected(), ("127.0.0.1", 9)
+        moved = life.sender.packet(declaration(0, 1, 1, bytes(8)) + record(0, 1, TAG, b"one"))
+        life.node.datagram(life.now, elsewhere, moved)
+        went = 0
+        for _ in range(200):
+            life.now += 1.0
+            life.node.timers(life.now)
+            went += sum(len(data) for _, data in life.node.outgoing(life.now))
+        self.assertLessEqual(went, 3 * len(moved))
+
+    def test_a_flood_of_pieces_is_answered_by_tokens_that_count(self):
+        life = Life(1, [])
+        for flood in range(40):
+            for address in (("127.0.1.1", flood), SENDER):
+                life.node.datagram(life.now, address, bytes([node.HELLO_PIECE]) + bytes([flood]) * 8 + b"\0\3" + bytes(node.PIECE_BYTES))
+        life.node.outgoing(life.now)
+        pieces = life.sender.hello(1, b"")
+        said = life.give(*pieces)
+        key = pieces[0][1:9]
+        self.assertEqual({data[:9] for data in said}, {bytes([node.TOKEN]) + key})
+        hello, size = b"".join(data[11:] for data in pieces), node.PIECE_BYTES_WITH_TOKEN
+        parts = [hello[at : at + size] for at in range(0, len(hello), size)]
+        for token, answer in ((bytes(8), node.TOKEN), (said[0][9:], node.ANSWER)):
+            header = bytes([node.HELLO_PIECE_WITH_TOKEN]) + key
+            said_now = life.give(*(header + bytes([at, len(parts)]) + token + part for at, part in enumerate(parts)))
+            self.assertEqual({data[0] for data in said_now}, {answer})
+
     def test_a_card_is_handed_out_in_pieces(self):
         life = Life(1, [])
         asked = [bytes([node.CARD_REQUEST]) + life.identity.card_hash + bytes([at]) for at in range(3)]
