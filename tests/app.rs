@@ -156,6 +156,12 @@ fn check_warns_and_shows_how_queries_find_rows() {
         (&json!("rows"), &json!(5), &json!(false))
     );
     assert!(said[1]["by"].as_str().is_some_and(|by| by.contains("index of")), "{}", said[1]);
+    // Whether a text is a key is never refused, so what stands behind it is looked up all the same.
+    let source = "app a\nrecord Row { id: int, of: int }\nrecord Name { name: text }\nstate rows: list of Row by id index of\n\
+        state names: list of Name by name\nview v(n: int, t: text) = [r for r in rows where t in names and r.of == n]\n";
+    let desk = Desk::with(&[("a.weft", source)]);
+    let said = desk.lines(0, &["check", "--json", "--queries", "a.weft"], "");
+    assert!(said[0]["by"].as_str().is_some_and(|by| by.contains("index of")), "{said:?}");
 }
 
 #[test]

@@ -82,6 +82,9 @@ pub enum ViewError {
     /// The view was over its budget of operations or bytes.
     #[error("{0}")]
     Budget(String),
+    /// It costs more than [`Effort::Little`].
+    #[error("the view costs more than a little")]
+    Costly,
     /// Other views leave no room for it now; try again after so many seconds.
     #[error("{words}")]
     Crowded {
@@ -93,6 +96,30 @@ pub enum ViewError {
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
+}
+
+/// How much of a view's budget it may spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// So little that it is done at once: what costs more is [`ViewError::Costly`].
+    Little,
+    /// All of it.
+    Whole,
+}
+
+/// One view of an app, as it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look<'l> {
+    /// The app.
+    pub app: &'l str,
+    /// Its view.
+    pub view: &'l str,
+    /// The view's arguments as text.
+    pub query: &'l [(String, String)],
+    /// Who asks.
+    pub by: &'l str,
+    /// How much it may cost.
+    pub effort: Effort,
 }
 
 /// What whoever runs the node asks of it, with the control token.
@@ -221,9 +248,9 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// Applies one input. Resolves only after the sync that covers the event, to the answer's JSON if it has one.
     fn post(&self, post: Post) -> impl Future<Output = Result<Option<String>, PostError>> + Send;
 
-    /// A view's JSON over the last published state. May compute for as long as the budget lets it: it is called where
+    /// A view's JSON over the last published state. May compute for as long as the effort lets it: it is called where
     /// blocking is allowed.
-    fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError>;
+    fn view(&self, look: Look<'_>) -> Result<String, ViewError>;
 
     /// Changes each time a batch that touched the app is published, after its sync. `None`: no such app.
     fn watch(&self, app: &str) -> Option<tokio::sync::watch::Receiver<u64>>;

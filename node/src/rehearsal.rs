@@ -4,7 +4,7 @@
 //! has a bound in time where a node runs.
 
 use crate::http::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
-use engine::{Allowance, Snapshot};
+use engine::{Allowance, Snapshot, ViewLimits};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,7 +119,12 @@ pub(crate) fn rehearse(
                     continue;
                 }
             }
-            let looked = changed.view_within(&view.name, &[], "local", now, VIEW_BYTES_MAX, &allowance);
+            let limits = ViewLimits {
+                operations: engine::OPERATIONS_MAX,
+                result_bytes: VIEW_BYTES_MAX,
+                allowance: &allowance,
+            };
+            let looked = changed.view_within(&view.name, &[], "local", now, limits);
             if let Err(error) = looked {
                 let why = error.to_string().chars().take(WHY_CHARACTERS_MAX).collect::<String>();
                 failed.push(json!({ "view": view.name, "error": why }));

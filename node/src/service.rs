@@ -3,13 +3,14 @@
 use crate::board::Board;
 use crate::clock;
 use crate::handle::{
-    Control, ControlError, Description, Door, Field, Handle, NamedType, Pieces, Post, PostError, ViewError,
+    Control, ControlError, Description, Door, Effort, Field, Handle, Look, NamedType, Pieces, Post,
+    PostError, ViewError,
 };
-use crate::http::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
+use crate::http::{LITTLE_OPERATIONS_MAX, VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
 use crate::owner::{NotTaken, Ports, Request, Taken};
 use crate::process::Ready;
 use crate::rehearsal::{self, Before, NoPlan, Wanted};
-use engine::Allowance;
+use engine::{Allowance, ViewLimits};
 use node_core::{Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
@@ -168,13 +169,23 @@ impl Handle for Service {
         }
     }
 
-    fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError> {
+    fn view(&self, Look { app, view, query, by, effort }: Look<'_>) -> Result<String, ViewError> {
         let no_such_route = || ViewError::NoSuchRoute { app: app.to_owned(), view: view.to_owned() };
         let snapshot = self.board.snapshot(app).ok_or_else(no_such_route)?;
-        let looked = snapshot.view_within(view, query, by, clock::now(), VIEW_BYTES_MAX, &self.allowance);
+        let operations = match effort {
+            Effort::Little => LITTLE_OPERATIONS_MAX,
+            Effort::Whole => engine::OPERATIONS_MAX,
+        };
+        let limits = ViewLimits { operations, result_bytes: VIEW_BYTES_MAX, allowance: &self.allowance };
+        let looked = snapshot.view_within(view, query, by, clock::now(), limits);
         looked.map_err(|error| {
             let words = error.to_string();
             match error {
+                engine::ViewError::Budget { .. } | engine::ViewError::Crowded { .. }
+                    if effort == Effort::Little =>
+                {
+                    ViewError::Costly
+                }
                 engine::ViewError::NoSuchView { .. } => no_such_route(),
                 engine::ViewError::Shape { .. } => ViewError::Shape(words),
                 engine::ViewError::Refused { .. } => ViewError::Refused(words),

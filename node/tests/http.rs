@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use node::handle::{
-    Control, ControlError, Description, Door, Field, Handle, Pieces, Post, PostError, ViewError,
+    Control, ControlError, Description, Door, Effort, Field, Handle, Look, Pieces, Post, PostError, ViewError,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -60,6 +60,17 @@ impl Memory {
         }))
     }
 
+    /// A view that is done once there is a permit, if it may take so long.
+    fn costly(&self, effort: Effort) -> Result<String, ViewError> {
+        if effort == Effort::Little {
+            return Err(ViewError::Costly);
+        }
+        self.0.holding.send_modify(|holding| *holding += 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(self.0.release.acquire()).unwrap().forget();
+        Ok("[]".to_owned())
+    }
+
     /// One batch: the notes as they are from now on, the same or others.
     fn publish(&self, notes: &[&str]) {
         *self.0.notes.lock().unwrap() = notes.iter().map(|note| (*note).to_owned()).collect();
@@ -98,7 +109,10 @@ impl Handle for Memory {
         }
     }
 
-    fn view(&self, app: &str, view: &str, query: &[(String, String)], by: &str) -> Result<String, ViewError> {
+    fn view(&self, Look { app, view, query, by, effort }: Look<'_>) -> Result<String, ViewError> {
+        if view == "costly" {
+            return self.costly(effort);
+        }
         self.0.looked.send_modify(|times| *times += 1);
         if view == "fault" {
             panic!("a fault, for the test");
@@ -736,6 +750,27 @@ fn a_view_over_the_bound_is_refused_with_words() {
         assert!(over.body.contains("the view has 4194305 bytes"), "{}", over.body);
         assert!(over.body.contains("take fewer rows"), "{}", over.body);
     }
+}
+
+#[test]
+fn a_view_that_costs_little_waits_for_none_that_costs_much() {
+    let server = Server::start();
+    let targets: Vec<String> = (0..16).map(|at| format!("/notes/costly?n={at}")).collect();
+    std::thread::scope(|scope| {
+        let costly: Vec<_> =
+            targets.iter().map(|target| scope.spawn(|| server.ask("GET", target, &[], b"").status)).collect();
+        let mut holding = server.memory.0.holding.subscribe();
+        wait_for(&mut holding, 4);
+        // More of them wait than are computed, and none is done before it is let go.
+        for _ in 0..16 {
+            assert_eq!(server.ask("GET", "/notes/all", &[], b"").body, "[]");
+        }
+        assert_eq!(*holding.borrow(), 4, "so many at once");
+        server.memory.0.release.add_permits(16);
+        for asking in costly {
+            assert_eq!(asking.join().unwrap(), 200);
+        }
+    });
 }
 
 #[test]

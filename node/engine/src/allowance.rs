@@ -86,7 +86,7 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{App, ViewError};
+    use crate::{App, ViewError, ViewLimits};
     use sealing::NodeId;
 
     #[test]
@@ -118,7 +118,8 @@ mod tests {
         let snapshot = App::new(Arc::new(module), NodeId([1; 32])).snapshot();
         let allowance = Allowance::new(0);
         let of = |n: &str| {
-            snapshot.view_within("of", &[("n".into(), n.into())], "local", 0, usize::MAX, &allowance)
+            let limits = ViewLimits { operations: u64::MAX, result_bytes: usize::MAX, allowance: &allowance };
+            snapshot.view_within("of", &[("n".into(), n.into())], "local", 0, limits)
         };
         assert_eq!(of("200000"), Ok("199999".into()));
         let mut others = Share::new(Arc::clone(&allowance));

@@ -8,7 +8,7 @@ mod size;
 mod snapshot;
 mod timers;
 
-pub use snapshot::{Rows, Snapshot};
+pub use snapshot::{Rows, Snapshot, ViewLimits};
 pub use timers::Due;
 
 use crate::arguments;

@@ -63,6 +63,8 @@ impl Fault {
 #[derive(Debug)]
 pub(crate) struct Budget {
     operations: u64,
+    /// How many there were.
+    operations_max: u64,
     bytes: u64,
     /// Where more bytes come from, of what is made while others make some.
     share: Option<Share>,
@@ -70,12 +72,19 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new() -> Budget {
-        Budget { operations: OPERATIONS_MAX, bytes: BYTES_MAX, share: None }
+        Budget { operations: OPERATIONS_MAX, operations_max: OPERATIONS_MAX, bytes: BYTES_MAX, share: None }
     }
 
-    /// The same, of which most bytes are taken of an allowance as they are needed.
-    pub(crate) fn within(allowance: Arc<Allowance>) -> Budget {
-        Budget { bytes: OWN_BYTES, share: Some(Share::new(allowance)), ..Budget::new() }
+    /// So many operations, no more than there ever are, and bytes of which most are taken of an allowance as they are
+    /// needed.
+    pub(crate) fn within(operations: u64, allowance: Arc<Allowance>) -> Budget {
+        let operations = operations.min(OPERATIONS_MAX);
+        Budget {
+            operations,
+            operations_max: operations,
+            bytes: OWN_BYTES,
+            share: Some(Share::new(allowance)),
+        }
     }
 
     /// Whether it was stopped because others make too much now.
@@ -84,7 +93,7 @@ impl Budget {
     }
 
     pub(crate) fn used(&self) -> u64 {
-        OPERATIONS_MAX - self.operations
+        self.operations_max - self.operations
     }
 
     pub(crate) fn operations_left(&self) -> u64 {
@@ -100,7 +109,7 @@ impl Budget {
             }
             None => {
                 self.operations = 0;
-                Err(Fault::Budget { unit: "operations", limit: OPERATIONS_MAX })
+                Err(Fault::Budget { unit: "operations", limit: self.operations_max })
             }
         }
     }

@@ -30,7 +30,7 @@ mod text;
 mod undo;
 
 pub use allowance::Allowance;
-pub use app::{App, Due, Rows, Snapshot};
+pub use app::{App, Due, Rows, Snapshot, ViewLimits};
 pub use budget::{BYTES_MAX, EVENT_BYTES_MAX, OPERATIONS_MAX, SEND_BYTES_MAX};
 pub use deltas::{BorrowedDelta, Delta, Deltas, Iter};
 pub use event::{

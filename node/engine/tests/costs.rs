@@ -4,7 +4,7 @@
 
 mod support;
 
-use engine::{Allowance, App, Applied, Context, Event, EventError, ViewError};
+use engine::{Allowance, App, Applied, Context, Event, EventError, OPERATIONS_MAX, ViewError, ViewLimits};
 use std::sync::Arc;
 use support::ME;
 
@@ -83,21 +83,32 @@ fn a_key_that_no_row_can_have_is_not_looked_up() {
 #[test]
 fn a_view_is_written_no_further_than_is_wanted() {
     let app = app("app a\nview of(n: int) = [i for i in 1 .. n]\nview long(t: text) = t");
-    let within = |name: &str, key: &str, value: &str, bytes_max: usize| {
-        app.snapshot().view_within(
-            name,
-            &[(key.into(), value.into())],
-            "local",
-            0,
-            bytes_max,
-            &Allowance::new(0),
-        )
+    let within = |name: &str, key: &str, value: &str, result_bytes: usize| {
+        let limits = ViewLimits { operations: OPERATIONS_MAX, result_bytes, allowance: &Allowance::new(0) };
+        app.snapshot().view_within(name, &[(key.into(), value.into())], "local", 0, limits)
     };
     assert_eq!(within("of", "n", "3", 7), Ok("[1,2,3]".into()));
     assert_eq!(within("of", "n", "3", 6), Err(ViewError::TooLarge { bytes_max: 6 }));
     assert_eq!(within("of", "n", "100000", 4_000), Err(ViewError::TooLarge { bytes_max: 4_000 }));
     assert_eq!(within("long", "t", "four", 6), Ok("\"four\"".into()));
     assert_eq!(within("long", "t", "fives", 6), Err(ViewError::TooLarge { bytes_max: 6 }));
+}
+
+#[test]
+fn a_view_goes_no_further_than_its_operations() {
+    let app = app("app a\nview of(n: int) = sum(i for i in 1 .. n)");
+    let within = |n: u64, operations: u64| {
+        let limits = ViewLimits { operations, result_bytes: 100, allowance: &Allowance::new(0) };
+        app.snapshot().view_within("of", &[("n".into(), n.to_string())], "local", 0, limits)
+    };
+    let least = (1..1_000).find(|operations| within(100, *operations).is_ok()).expect("it costs less");
+    assert!(least >= 100, "a turn of a loop is an operation: {least}");
+    let over = |limit| Err(ViewError::Budget { unit: "operations", limit });
+    for operations in [0, 1, least - 1] {
+        assert_eq!(within(100, operations), over(operations));
+    }
+    assert_eq!(within(100, least), Ok("5050".into()));
+    assert_eq!(within(1 << 40, u64::MAX), over(OPERATIONS_MAX));
 }
 
 #[test]
@@ -113,9 +124,10 @@ view within(n: int) = [{ i, rows: some(i) } for i in 1 .. n order by i desc]
 view refused(n: int) = [{ i, half: i / (2 - i) } for i in 1 .. n]
 view rows = [r for r in l]";
     let app = app(source);
-    let of = |name: &str, n: i64, bytes_max: usize| {
+    let of = |name: &str, n: i64, result_bytes: usize| {
         let query = [("n".into(), n.to_string())];
-        app.snapshot().view_within(name, &query, "local", 0, bytes_max, &Allowance::new(0))
+        let limits = ViewLimits { operations: OPERATIONS_MAX, result_bytes, allowance: &Allowance::new(0) };
+        app.snapshot().view_within(name, &query, "local", 0, limits)
     };
     let two = r#"[{"i":1,"t":"\"1"},{"i":2,"t":"\"2"}]"#;
     for view in ["made", "written", "others"] {

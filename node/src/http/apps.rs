@@ -15,7 +15,7 @@ use super::events;
 use super::limits::{BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX};
 use super::problem::Problem;
 use super::routes::Shared;
-use crate::handle::{Handle, Post, PostError, ViewError};
+use crate::handle::{Effort, Handle, Look, Post, PostError, ViewError};
 
 /// Whoever asks on loopback while there are no users with tokens.
 const BY_LOCAL: &str = "local";
@@ -124,9 +124,28 @@ pub(super) async fn look<H: Handle>(
     result
 }
 
-/// Computes a view where blocking is allowed, a few at a time.
+/// Computes a view, with little effort if that is enough: so one that costs little waits for none that costs much.
 async fn compute<H: Handle>(shared: &Arc<Shared<H>>, asked: &Asked) -> Result<Answer, Problem> {
-    let place = Arc::clone(&shared.views)
+    match compute_with(Effort::Little, shared, asked).await {
+        Some(result) => result,
+        None => {
+            let result = compute_with(Effort::Whole, shared, asked).await;
+            result.unwrap_or_else(|| Err(ViewError::Costly.into()))
+        }
+    }
+}
+
+/// Computes a view where blocking is allowed, a few with an effort at a time. None if it costs more than that.
+async fn compute_with<H: Handle>(
+    effort: Effort,
+    shared: &Arc<Shared<H>>,
+    asked: &Asked,
+) -> Option<Result<Answer, Problem>> {
+    let places = match effort {
+        Effort::Little => &shared.little_views,
+        Effort::Whole => &shared.costly_views,
+    };
+    let place = Arc::clone(places)
         .acquire_owned()
         .await
         .expect("the semaphore is never closed: nothing calls close on it");
@@ -134,13 +153,15 @@ async fn compute<H: Handle>(shared: &Arc<Shared<H>>, asked: &Asked) -> Result<An
     let (question, before) = (Arc::clone(&asked.question), asked.before());
     let computed = tokio::task::spawn_blocking(move || {
         let _place = place;
-        let looked = handle.view(&question.app, &question.view, &question.arguments, BY_LOCAL);
-        answers.of_view(looked.map_err(|error| view_problem(&handle, error))?, before)
+        let Question { app, view, arguments: query } = &*question;
+        match handle.view(Look { app, view, query, by: BY_LOCAL, effort }) {
+            Ok(json) => Some(answers.of_view(json, before)),
+            Err(ViewError::Costly) => None,
+            Err(error) => Some(Err(view_problem(&handle, error))),
+        }
     });
-    match computed.await {
-        Ok(result) => result,
-        Err(_) => Err(Problem::unknown("the view could not be computed; this is a fault of the node's")),
-    }
+    let fault = || Problem::unknown("the view could not be computed; this is a fault of the node's");
+    computed.await.unwrap_or_else(|_| Some(Err(fault())))
 }
 
 /// Whether a request's `Accept` names this media type. Weights are not weighed: nobody names a type it does not want.

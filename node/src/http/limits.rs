@@ -10,8 +10,17 @@ pub(super) const CONNECTIONS_MAX: usize = 512;
 pub(super) const EVENT_STREAMS_MAX: usize = 384;
 const _: () = assert!(EVENT_STREAMS_MAX < CONNECTIONS_MAX);
 
-/// Views computed at once. They block their thread, and more threads than this only take turns on a small machine.
-pub(super) const VIEWS_AT_ONCE: usize = 8;
+/// What a view may cost where only such views are computed: at most some milliseconds, so that whoever waits there waits for
+/// little, whatever other views cost. One that costs more did it for nothing, and begins anew among the costly: a 256th of
+/// what it may cost there.
+pub(crate) const LITTLE_OPERATIONS_MAX: u64 = engine::OPERATIONS_MAX / 256;
+
+/// Views computed at once that cost little, or have yet to show that they do not. They block their thread, and more threads
+/// than this only take turns on a small machine.
+pub(super) const LITTLE_VIEWS_AT_ONCE: usize = 4;
+
+/// Views computed at once that cost more than a little: they take turns among themselves.
+pub(super) const COSTLY_VIEWS_AT_ONCE: usize = 4;
 
 /// Bytes that all views being computed make together, beside the first mebibyte of each: two of the largest. Each alone
 /// may make [`engine::BYTES_MAX`], and a node runs on the smallest machines.

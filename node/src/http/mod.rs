@@ -40,7 +40,7 @@ use std::io;
 
 use tokio::net::TcpListener;
 
-pub(crate) use self::limits::{VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
+pub(crate) use self::limits::{LITTLE_OPERATIONS_MAX, VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
 use crate::handle::Handle;
 
 /// Serves until `shutdown` resolves, then ends the event streams, lets what is under way finish and returns.

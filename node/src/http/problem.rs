@@ -76,7 +76,7 @@ impl From<ViewError> for Problem {
             ViewError::Shape(_) => Problem::shape(message),
             ViewError::NoSuchRoute { .. } => Problem::no_such_route(message),
             ViewError::Refused(_) => Problem::new(StatusCode::CONFLICT, "refused", message),
-            ViewError::Budget(_) => Problem::budget(message),
+            ViewError::Budget(_) | ViewError::Costly => Problem::budget(message),
             ViewError::Crowded { retry_after_seconds, .. } => Problem::full(message, retry_after_seconds),
             ViewError::Stopping => Problem::stopping(message),
         }

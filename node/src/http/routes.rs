@@ -8,7 +8,7 @@ use axum::routing::{delete, get, post};
 use tokio::sync::{Semaphore, watch};
 
 use super::answers::Answers;
-use super::limits::{EVENT_STREAMS_MAX, VIEWS_AT_ONCE};
+use super::limits::{COSTLY_VIEWS_AT_ONCE, EVENT_STREAMS_MAX, LITTLE_VIEWS_AT_ONCE};
 use super::problem::Problem;
 use super::{apps, backup, control, page};
 use crate::handle::Handle;
@@ -19,8 +19,10 @@ pub(super) struct Shared<H> {
     /// Its sender goes when the node stops.
     pub(super) stopping: watch::Receiver<()>,
     pub(super) event_streams: Arc<Semaphore>,
-    /// Places for views being computed.
-    pub(super) views: Arc<Semaphore>,
+    /// Places for views being computed that cost little.
+    pub(super) little_views: Arc<Semaphore>,
+    /// Places for those that cost more.
+    pub(super) costly_views: Arc<Semaphore>,
     pub(super) answers: Arc<Answers>,
 }
 
@@ -29,7 +31,8 @@ pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>, answer
         handle,
         stopping,
         event_streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
-        views: Arc::new(Semaphore::new(VIEWS_AT_ONCE)),
+        little_views: Arc::new(Semaphore::new(LITTLE_VIEWS_AT_ONCE)),
+        costly_views: Arc::new(Semaphore::new(COSTLY_VIEWS_AT_ONCE)),
         answers,
     };
     Router::new()

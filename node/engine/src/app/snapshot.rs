@@ -22,6 +22,17 @@ pub struct Snapshot {
     pub(super) state: State,
 }
 
+/// What a view may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct ViewLimits<'l> {
+    /// Operations, if that is less than [`OPERATIONS_MAX`](crate::OPERATIONS_MAX).
+    pub operations: u64,
+    /// Bytes of its result: one of more is refused as soon as it has them.
+    pub result_bytes: usize,
+    /// Of what most bytes that it makes are taken, until it is done.
+    pub allowance: &'l Arc<Allowance>,
+}
+
 impl Snapshot {
     /// The module whose state it is.
     pub fn module(&self) -> &Module {
@@ -42,8 +53,7 @@ impl Snapshot {
         self.computed((name, query, by, now), &mut Budget::new(), usize::MAX)
     }
 
-    /// As [`Snapshot::view`], but a result of more bytes is refused as soon as it has them, and what it makes is taken
-    /// of an allowance until it is done.
+    /// As [`Snapshot::view`], within limits.
     ///
     /// # Errors
     /// Why there is no result.
@@ -53,14 +63,13 @@ impl Snapshot {
         query: &[(String, String)],
         by: &str,
         now: i64,
-        bytes_max: usize,
-        allowance: &Arc<Allowance>,
+        limits: ViewLimits<'_>,
     ) -> Result<String, ViewError> {
-        let mut budget = Budget::within(Arc::clone(allowance));
-        let view = self.computed((name, query, by, now), &mut budget, bytes_max);
+        let mut budget = Budget::within(limits.operations, Arc::clone(limits.allowance));
+        let view = self.computed((name, query, by, now), &mut budget, limits.result_bytes);
         match view {
             Err(ViewError::Budget { .. }) if budget.is_crowded_out() => {
-                Err(ViewError::Crowded { limit: allowance.most() })
+                Err(ViewError::Crowded { limit: limits.allowance.most() })
             }
             view => view,
         }

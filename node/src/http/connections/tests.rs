@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::*;
-use crate::handle::{Control, ControlError, Description, Door, Pieces, Post, PostError, ViewError};
+use crate::handle::{Control, ControlError, Description, Door, Look, Pieces, Post, PostError, ViewError};
 use crate::http::limits::{BODY_TIMEOUT, EVENT_KEEP_ALIVE, UNCOUNTED_BYTES_MAX};
 
 /// A node with one app, `log`, whose view `seen` notes what it was asked with and answers it, in so
@@ -35,7 +35,7 @@ impl Handle for Log {
         Ok(None)
     }
 
-    fn view(&self, _: &str, _: &str, query: &[(String, String)], _: &str) -> Result<String, ViewError> {
+    fn view(&self, Look { query, .. }: Look<'_>) -> Result<String, ViewError> {
         let of = |name: &str| query.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
         let argument = of("a").unwrap_or_default().to_owned();
         let bytes = match of("bytes") {

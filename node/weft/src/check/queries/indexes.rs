@@ -483,10 +483,6 @@ impl<'c, 'a> Body<'c, 'a> {
                 ) => !is_around_now(part),
                 ExpressionKind::Negate(value) => !is_number(value),
                 ExpressionKind::Index(..) | ExpressionKind::Call { .. } => true,
-                // A key may be too long.
-                ExpressionKind::In { list, upto: None, .. } => {
-                    self.state_list(list).is_some_and(|list| !self.is_by_word(list))
-                }
                 // The row that it stands for may be gone.
                 ExpressionKind::Name(name) => {
                     matches!(self.find(name).map(|binding| &binding.kind), Some(BindingKind::Row { .. }))
@@ -495,12 +491,6 @@ impl<'c, 'a> Body<'c, 'a> {
             };
         });
         can
-    }
-
-    fn is_by_word(&self, list: u32) -> bool {
-        self.checker.keyed(list).is_some_and(|(record, keys, _)| {
-            keys.iter().all(|key| is_plain_word(&self.checker.record(record).fields[*key as usize].kind))
-        })
     }
 
     /// Whether a steady value may stand where one of a type is wanted. Of a case only the place tells its enum.
