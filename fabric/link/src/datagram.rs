@@ -186,8 +186,11 @@ pub(crate) fn answer(key: [u8; 8], bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The header of a packet (§1.3).
-pub(crate) fn packet_header(id: [u8; 8], number: u64) -> Vec<u8> {
-    [&[PACKET], &id[..], &(number as u32).to_be_bytes()].concat()
+pub(crate) fn packet_header(id: [u8; 8], number: u64) -> [u8; PACKET_HEADER_BYTES] {
+    let mut header = [PACKET; PACKET_HEADER_BYTES];
+    header[1..9].copy_from_slice(&id);
+    header[9..].copy_from_slice(&(number as u32).to_be_bytes());
+    header
 }
 
 /// The header of a hail.

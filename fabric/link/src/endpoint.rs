@@ -1,7 +1,9 @@
 //! The endpoint: routes datagrams to links, and is the only way in.
 //!
-//! Getters, commands, `handle_*` and `poll_*`; every call ends with the link's timer and routes brought up to date. What
-//! comes from nobody known costs a place in a fixed table or a token of a bucket, and nothing that stays.
+//! Getters, commands, `handle_*` and `poll_*`. A call changes the state of a link alone; what that makes due is done, and the
+//! link's timer brought up to date, when effects are polled: so many datagrams and commands in a row cost one
+//! acknowledgement and fill packets together. What comes from nobody known costs a place in a fixed table or a token of a
+//! bucket, and nothing that stays.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fmt;
@@ -49,6 +51,11 @@ pub struct Endpoint {
     routes: BTreeMap<[u8; 8], NodeId>,
     timers: BTreeSet<(Time, NodeId)>,
     effects: VecDeque<Effect>,
+    /// Links of which something was called since effects were polled, each once, and the time of the last call.
+    called: VecDeque<NodeId>,
+    now: Time,
+    /// Empty between calls, kept for its room.
+    scratch: Vec<Effect>,
     reassembly: Reassembly,
     known_addresses: HashSet<SocketAddr>,
     /// Peers removed in this process: a memo of before is not taken again, since this run used its keys.
@@ -88,6 +95,9 @@ impl Endpoint {
             routes: BTreeMap::new(),
             timers: BTreeSet::new(),
             effects: VecDeque::new(),
+            called: VecDeque::new(),
+            now: Time(0),
+            scratch: Vec::new(),
             reassembly: Reassembly::default(),
             known_addresses: HashSet::new(),
             removed: BTreeSet::new(),
@@ -134,15 +144,20 @@ impl Endpoint {
         *self = Endpoint { datagram_bytes_max, epochs, is_discreet, ..Endpoint::new(config) };
     }
 
-    /// Runs `act` on the link of a peer, and brings timers and routes up to date.
+    /// Runs `act` on the link of a peer; what that makes due is done when effects are polled.
     fn with<T>(
         &mut self,
         now: Time,
         node: NodeId,
         act: impl FnOnce(&mut Link, &mut Call<'_>) -> T,
     ) -> Option<T> {
+        self.now = now;
         let link = self.links.get_mut(&node)?;
-        let mut effects = Vec::new();
+        if !link.was_called {
+            link.was_called = true;
+            self.called.push_back(node);
+        }
+        let mut effects = std::mem::take(&mut self.scratch);
         let mut call = Call {
             now,
             me: &self.config,
@@ -156,30 +171,14 @@ impl Endpoint {
                 remember(&mut self.known_addresses, *address);
             }
         }
-        self.effects.extend(effects);
-        self.refresh(node);
+        self.effects.extend(effects.drain(..));
+        self.scratch = effects;
+        self.refresh_routes(node);
         Some(result)
     }
 
-    /// As [`Endpoint::with`], for what comes from the network: a fenced link hears nothing, nor one whose place is read.
-    fn hear(&mut self, now: Time, node: NodeId, act: impl FnOnce(&mut Link, &mut Call<'_>)) {
-        if self.links.get(&node).is_some_and(|link| !link.is_fenced && link.waking.is_none()) {
-            self.with(now, node, act);
-        }
-    }
-
-    fn refresh(&mut self, node: NodeId) {
+    fn refresh_routes(&mut self, node: NodeId) {
         let Some(link) = self.links.get_mut(&node) else { return };
-        let at = link.next_timeout();
-        if link.armed != at {
-            if let Some(before) = link.armed {
-                self.timers.remove(&(before, node));
-            }
-            if let Some(at) = at {
-                self.timers.insert((at, node));
-            }
-            link.armed = at;
-        }
         let routes = link.routes();
         if link.routes != routes {
             for route in link.routes.iter().flatten() {
@@ -189,6 +188,43 @@ impl Endpoint {
                 self.routes.insert(*route, node);
             }
             link.routes = routes;
+        }
+    }
+
+    /// As [`Endpoint::with`], for what comes from the network: a fenced link hears nothing, nor one whose place is read.
+    fn hear(&mut self, now: Time, node: NodeId, act: impl FnOnce(&mut Link, &mut Call<'_>)) {
+        if self.links.get(&node).is_some_and(|link| !link.is_fenced && link.waking.is_none()) {
+            self.with(now, node, act);
+        }
+    }
+
+    /// Does what calls made due of one link, and brings its timer up to date. False if there is none.
+    fn attend(&mut self) -> bool {
+        let Some(node) = self.called.pop_front() else { return false };
+        // A removed one may be gone, or back and here twice. This call is none that it is to be attended to again for.
+        let Some(link) = self.links.get_mut(&node) else { return true };
+        link.was_called = true;
+        self.with(self.now, node, |link, call| {
+            if std::mem::take(&mut link.work_is_due) {
+                link.pump(call);
+            }
+        });
+        self.refresh_timer(node);
+        true
+    }
+
+    fn refresh_timer(&mut self, node: NodeId) {
+        let Some(link) = self.links.get_mut(&node) else { return };
+        link.was_called = false;
+        let at = link.next_timeout();
+        if link.armed != at {
+            if let Some(before) = link.armed {
+                self.timers.remove(&(before, node));
+            }
+            if let Some(at) = at {
+                self.timers.insert((at, node));
+            }
+            link.armed = at;
         }
     }
 
@@ -229,7 +265,8 @@ impl Endpoint {
         let Some(resting) = self.resting.take(node) else { return };
         let link = self.new_link(node).waking(Waking { resting, cause });
         self.links.insert(node, link);
-        self.refresh(node);
+        self.refresh_routes(node);
+        self.refresh_timer(node);
         self.read_place(node);
     }
 
@@ -276,7 +313,7 @@ impl Endpoint {
             link.update(&peer, call.now);
             // Until it is met it is greeted, in its turn if there is no root to hail under.
             let queued = !link.hail_wanted && link.greet_at(slot);
-            link.pump(call);
+            link.work_is_due = true;
             queued
         });
         if queued == Some(true) {
@@ -311,9 +348,9 @@ impl Endpoint {
     /// # Errors
     /// [`NotTaken`]: nothing was taken.
     pub fn send(&mut self, now: Time, peer: NodeId, record: Record) -> Result<(), NotTaken> {
-        self.with(now, peer, |link, call| {
+        self.with(now, peer, |link, _| {
             link.conversation.send(record)?;
-            link.pump(call);
+            link.work_is_due = true;
             Ok(())
         })
         .unwrap_or(if self.resting.contains(peer) {
@@ -336,15 +373,15 @@ impl Endpoint {
     ) {
         self.with(now, peer, |link, call| {
             link.conversation.stored(peer, stream, upto, outcomes, call.effects);
-            link.pump(call);
+            link.work_is_due = true;
         });
     }
 
     /// Record `number` of a peer's stream cannot be taken now: the receive cursor goes back to it.
     pub fn waiting(&mut self, now: Time, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        let known = self.with(now, peer, |link, call| {
+        let known = self.with(now, peer, |link, _| {
             link.conversation.waiting(stream, number, reason);
-            link.pump(call);
+            link.work_is_due = true;
         });
         if known.is_some() {
             self.waiting.insert(peer);
@@ -354,9 +391,9 @@ impl Endpoint {
     /// An app came, or came back: streams that wait for it are asked for again.
     pub fn ready(&mut self, now: Time, app: &str) {
         for node in self.waiting.clone() {
-            let waits = self.with(now, node, |link, call| {
+            let waits = self.with(now, node, |link, _| {
                 if link.conversation.ready(app) {
-                    link.pump(call);
+                    link.work_is_due = true;
                 }
                 link.conversation.waits()
             });
@@ -369,28 +406,28 @@ impl Endpoint {
     /// The sender of a stream was set back in time: nothing of it is applied any more, and it is told so once it is
     /// proven to be there.
     pub fn forked(&mut self, now: Time, peer: NodeId, stream: StreamId) {
-        self.with(now, peer, |link, call| {
+        self.with(now, peer, |link, _| {
             link.conversation.forked(stream);
-            link.pump(call);
+            link.work_is_due = true;
         });
     }
 
     /// Says what is worth something now or never, if the peer is there: it is sent once, and nobody hears whether it came.
     pub fn transient(&mut self, now: Time, peer: NodeId, transient: Transient) {
         self.wake(peer, None);
-        self.with(now, peer, |link, call| {
+        self.with(now, peer, |link, _| {
             if link.is_proven() || link.waking.is_some() {
                 link.conversation.say(transient);
-                link.pump(call);
+                link.work_is_due = true;
             }
         });
     }
 
     /// Our rows of a stream are gone up to `upto`, the events that told the app committed.
     pub fn settled(&mut self, now: Time, peer: NodeId, stream: StreamId, upto: u64) {
-        self.with(now, peer, |link, call| {
+        self.with(now, peer, |link, _| {
             link.conversation.settled(stream, upto);
-            link.pump(call);
+            link.work_is_due = true;
         });
     }
 
@@ -549,14 +586,25 @@ impl Endpoint {
         }
     }
 
-    /// The next effect, in order: a memo is on disk before any later effect is carried out.
+    /// The next effect, in order: a memo is on disk before any later effect is carried out. What calls made due is done
+    /// now, so effects are to be polled after calls until there is none.
     pub fn poll_effect(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
+        loop {
+            if let Some(effect) = self.effects.pop_front() {
+                return Some(effect);
+            }
+            if !self.attend() {
+                return None;
+            }
+        }
     }
 
-    /// When `handle_timeout` is to be called, if nothing else comes before.
+    /// When `handle_timeout` is to be called, if nothing else comes before; at once as long as effects were not polled.
     pub fn next_timeout(&self) -> Option<Time> {
-        self.timers.first().map(|(at, _)| *at)
+        match self.called.is_empty() {
+            true => self.timers.first().map(|(at, _)| *at),
+            false => Some(self.now),
+        }
     }
 
     /// Links that are at rest.

@@ -258,7 +258,7 @@ impl Frame<'_> {
             }
             Frame::Declaration { handle, declaration } => encode_declaration(out, *handle, declaration),
             Frame::Records { handle, first, tag, payloads } => {
-                put(out, RECORDS, &[*handle, *first], &tag.0);
+                put_records_head(out, *handle, *first, *tag);
                 put_varint(out, payloads.len() as u64);
                 for payload in payloads {
                     put_slice(out, payload);
@@ -286,6 +286,11 @@ impl Frame<'_> {
             Frame::Forked { handle } => put(out, FORKED, &[*handle], &[]),
         }
     }
+}
+
+/// What a frame of records begins with: their count and each of them behind its length follow.
+pub(crate) fn put_records_head(out: &mut Vec<u8>, handle: u64, first: u64, tag: Tag) {
+    put(out, RECORDS, &[handle, first], &tag.0);
 }
 
 fn put(out: &mut Vec<u8>, kind: u8, numbers: &[u64], raw: &[u8]) {

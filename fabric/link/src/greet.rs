@@ -234,7 +234,7 @@ impl Link {
         self.hello_wanted |= !self.was_met;
         self.card = Some(card.clone());
         call.effects.push(Effect::Card { peer: self.node, card });
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     /// A hello of this peer opened. It may be a replay until a packet under the pair opens (§3.7).
@@ -278,7 +278,7 @@ impl Link {
             answer.first_frames = opened.first_frames.clone();
         }
         call.effects.push(Effect::Datagram { to: from, bytes: datagram });
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     /// Nothing else speaks, so the first frames are applied at once: the ledger knows what to do with a replay.
@@ -410,7 +410,7 @@ impl Link {
         self.set_state(PeerState::Up, call.effects);
         // The responder waits for a packet under the pair.
         self.ping_due = true;
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     /// What the hello carried began this conversation: it arrived with it.

@@ -32,6 +32,9 @@ pub const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of a record that goes whole in one frame; larger ones go in pieces. With its declaration it fits a hail.
 pub const WHOLE_RECORD_BYTES_MAX: usize = 800;
 
+/// Records in one frame of a sender: their count is one byte then, written once it is known. A receiver takes any count.
+pub const RECORDS_PER_FRAME_MAX: u64 = 63;
+
 /// Bytes of what is said now or never: it goes in one frame of one packet, or not at all.
 pub const TRANSIENT_BYTES_MAX: usize = WHOLE_RECORD_BYTES_MAX;
 

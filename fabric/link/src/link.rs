@@ -1,8 +1,8 @@
 //! One link: everything that this endpoint keeps for one peer, and the timers of it.
 //!
 //! How its parts meet: [`greet`](crate::greet) makes sessions by hello, [`receive`](crate::receive) opens what comes and
-//! applies it, [`transmit`](crate::transmit) sends what is due. All of it ends in [`Link::pump`], which does whatever the
-//! state asks for; so no part has to know what another one made due. Must not know sockets or other links.
+//! applies it, [`transmit`](crate::transmit) sends what is due. All of it says that work is due, and
+//! [`Link::pump`] then does whatever the state asks for; so no part has to know what another one made due. Must not know sockets or other links.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -143,6 +143,10 @@ pub(crate) struct Link {
     pub(crate) armed: Option<Time>,
     /// As the endpoint's table of routes has them.
     pub(crate) routes: Routes,
+    /// The endpoint attends to it when effects are polled next.
+    pub(crate) was_called: bool,
+    /// Something was changed that [`Link::pump`] may have to do something about.
+    pub(crate) work_is_due: bool,
 }
 
 impl Link {
@@ -190,6 +194,8 @@ impl Link {
             state: PeerState::Quiet,
             armed: None,
             routes: Routes::default(),
+            was_called: false,
+            work_is_due: false,
         }
     }
 
@@ -456,7 +462,7 @@ impl Link {
         self.on_fetch_timeout(call);
         self.on_hail_timeout(call);
         self.on_recovery_timeout(call);
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     /// Does whatever the state asks for.

@@ -11,12 +11,14 @@ use sealing::Tag;
 
 use crate::command::{Declaration, NotTaken, Record};
 use crate::fault::PeerMisbehaved;
-use crate::frame::Frame;
+use crate::frame::{Frame, put_records_head};
 use crate::limits::{
-    PIECE_BYTES_MIN, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES, WIRE_RECORDS,
+    PIECE_BYTES_MIN, RECORDS_PER_FRAME_MAX, WHOLE_RECORD_BYTES_MAX, WINDOW_BYTES, WINDOW_RECORDS, WIRE_BYTES,
+    WIRE_RECORDS,
 };
 use crate::ranges::Ranges;
 use crate::recovery::Content;
+use crate::wire::put_slice;
 
 #[derive(Debug)]
 struct Queued {
@@ -265,12 +267,12 @@ impl Outgoing {
             return;
         }
         let end = out.len() + room;
-        let declaration = self.flight.declaration.get_or_insert_with(|| self.declared.clone()).clone();
+        let declaration = self.flight.declaration.get_or_insert_with(|| self.declared.clone());
         let said = contents.len();
         let start = out.len();
         if self.flight.told != Told::Acknowledged {
             let oldest = declaration.oldest;
-            let frame = Frame::Declaration { handle: self.handle, declaration };
+            let frame = Frame::Declaration { handle: self.handle, declaration: declaration.clone() };
             if !frame.append(out, end) {
                 return;
             }
@@ -311,26 +313,28 @@ impl Outgoing {
             Some(Next::Whole(first)) => first,
         };
         let Some(tag) = self.get(first).map(|queued| queued.tag) else { return false };
-        let mut payloads: Vec<Arc<[u8]>> = Vec::new();
-        // Kind, handle, first number, tag and count: at most this many bytes.
-        let mut left = (end - out.len()).saturating_sub(1 + 8 + 8 + 8 + 2);
+        let start = out.len();
+        put_records_head(out, self.handle, first, tag);
+        let count_at = out.len();
+        out.push(0);
         let mut number = first;
-        while matches!(self.next_to_send(), Some(Next::Whole(next)) if next == number)
+        while number - first < RECORDS_PER_FRAME_MAX
+            && matches!(self.next_to_send(), Some(Next::Whole(next)) if next == number)
             && let Some(queued) = self.get(number)
             && queued.tag == tag
-            && queued.payload.len() + 2 <= left
+            && out.len() + queued.payload.len() + 2 <= end
         {
-            left -= queued.payload.len() + 2;
-            payloads.push(queued.payload.clone());
+            put_slice(out, &queued.payload);
             self.whole_was_sent(number);
             number += 1;
         }
-        if payloads.is_empty() {
+        let count = number - first;
+        if count == 0 {
+            out.truncate(start);
             return false;
         }
-        let count = payloads.len() as u64;
-        let borrowed = payloads.iter().map(|payload| &payload[..]).collect();
-        Frame::Records { handle: self.handle, first, tag, payloads: borrowed }.encode(out);
+        // One byte, as a varint of so few is.
+        out[count_at] = count as u8;
         let generation = self.flight.generation;
         contents.push(Content::Records { handle: self.handle, generation, first, count });
         true

@@ -66,7 +66,8 @@ impl Link {
         if self.speaking() != Some(Which::Current) {
             // It may not know of the next root. What is on its way under that asks for an answer already (§10.5).
             self.ping_due |= self.is_between_epochs() && !self.conversation.recovery.is_waiting();
-            return self.pump(call);
+            self.work_is_due = true;
+            return;
         }
         if let Err(fault) = self.check(&frames) {
             return self.misbehaved(fault, call);
@@ -78,7 +79,7 @@ impl Link {
         if let Some(hailed) = self.hail_in_flight.take() {
             self.conversation.lost(&hailed.contents);
         }
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     /// A packet or hail under the pending root opened: the old one is erased.
@@ -276,7 +277,7 @@ impl Link {
         self.heard(call.now);
         self.promote(which, call);
         if self.speaking() != Some(Which::Current) {
-            return self.on_hail_between_epochs(run, call);
+            return self.on_hail_between_epochs(run);
         }
         self.learn(run, hail.number);
         let fresh = hail.known == call.me.run;
@@ -305,12 +306,12 @@ impl Link {
         if !fresh && self.hail_wanted {
             self.answer_hail(arrival, call);
         }
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     /// The peer started anew and may not know of the next root, under which this node speaks: its run is that of both
     /// roots, and it hears of the next one at once (§10.5).
-    fn on_hail_between_epochs(&mut self, run: Run, call: &mut Call<'_>) {
+    fn on_hail_between_epochs(&mut self, run: Run) {
         if !self.is_between_epochs() {
             return;
         }
@@ -324,7 +325,7 @@ impl Link {
         }
         self.bind();
         self.ping_due |= !self.conversation.recovery.is_waiting();
-        self.pump(call);
+        self.work_is_due = true;
     }
 
     fn learn(&mut self, run: Run, number: u64) {
@@ -368,13 +369,14 @@ impl Link {
     pub(crate) fn on_hint(&mut self, id: [u8; 8], cause: [u8; 8], call: &mut Call<'_>) {
         let ours = self.speaker().is_some_and(|session| session.id_out == id);
         if ours && self.causes.contains(&cause) && self.fall_back() {
-            return self.pump(call);
+            self.work_is_due = true;
+            return;
         }
         if ours && self.causes.contains(&cause) && self.hinted.take(call.now) {
             // One that is said already may have gone elsewhere: the hint shows that somebody is here.
             self.send_said(call);
             self.hello_wanted = self.said.is_none();
-            self.pump(call);
+            self.work_is_due = true;
         }
     }
 

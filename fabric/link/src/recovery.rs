@@ -286,6 +286,8 @@ impl Recovery {
         let mut told = Told::default();
         let Some((_, largest)) = ranges.first().copied() else { return told };
         let slept = self.next_timeout().is_some_and(|at| at + SLEPT < now);
+        // What is on its way uses the window, whether or not anything was sent since the acknowledgement before.
+        self.congestion.on_sent(self.in_flight);
         let expected = self.round_trip.expected();
         let (mut is_news, mut bytes, mut late) = (false, 0, None);
         for (start, end) in ranges {

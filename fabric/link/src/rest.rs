@@ -141,7 +141,7 @@ impl Link {
         }
         self.active_at = call.now;
         call.effects.push(Effect::Woke { peer: self.node });
-        self.pump(call);
+        self.work_is_due = true;
         None
     }
 

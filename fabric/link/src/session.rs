@@ -151,9 +151,12 @@ impl Session {
         }
         self.next_number += 1;
         let header = datagram::packet_header(self.id_out, number);
-        let sealed = self.seal.seal(number, &header, frames);
-        self.bytes += (header.len() + sealed.len()) as u64;
-        Some((number, [header, sealed].concat()))
+        let mut packet = Vec::with_capacity(datagram::PACKET_OVERHEAD_BYTES + frames.len());
+        packet.extend_from_slice(&header);
+        packet.extend_from_slice(frames);
+        self.seal.seal_behind(number, header.len(), &mut packet);
+        self.bytes += packet.len() as u64;
+        Some((number, packet))
     }
 
     /// A hail of these frames, and its number. Numbers of hails are not reused in a process, whatever the peer's run.
