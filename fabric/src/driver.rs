@@ -100,6 +100,7 @@ impl Driver {
             record_bytes_max: config.record_bytes_max,
         });
         endpoint.set_discreet(config.discreet);
+        endpoint.set_library_keys(true);
         if socket.never_fragments() {
             endpoint.set_datagram_bytes_max(link::limits::DATAGRAM_BYTES_LARGEST);
         }

@@ -51,7 +51,7 @@ pub enum CardError {
 
 impl Card {
     pub(crate) fn sign(identity: &Identity, sequence: u64) -> Card {
-        let kem = identity.kem.public();
+        let kem = identity.kem.public().clone();
         let mut content = Vec::with_capacity(2 + PUBLIC_BYTES);
         content.extend_from_slice(&[1, SUITE]);
         content.extend_from_slice(&kem.to_bytes());

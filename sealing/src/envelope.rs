@@ -200,7 +200,7 @@ fn open_ciphertext(
         return Err(EnvelopeError::Key);
     }
     let enc = Encapsulation::from_bytes(enc).map_err(|_| EnvelopeError::Key)?;
-    let secret = SecretKey::from_bytes(identity.kem.seed().as_slice()).map_err(|_| EnvelopeError::Key)?;
+    let secret = SecretKey::from_bytes(identity.kem_seed.as_slice()).map_err(|_| EnvelopeError::Key)?;
     setup_receiver::<AesGcm256, HkdfSha256, XWing>(&OpModeR::Base, &secret, &enc, info)
         .and_then(|mut context| context.open(ciphertext, head))
         .map(Zeroizing::new)

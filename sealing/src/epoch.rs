@@ -11,9 +11,7 @@
 
 use std::fmt;
 
-use rand_core::CryptoRng;
-
-use crate::kem::{CIPHERTEXT_BYTES, KemPublic, KemSecret, PUBLIC_BYTES};
+use crate::kem::{CIPHERTEXT_BYTES, FreshKeys, KemPublic, KemSecret, PUBLIC_BYTES};
 use crate::labels;
 use crate::root::Root;
 use crate::schedule::{Secret, expand, extract, hash};
@@ -31,8 +29,8 @@ pub struct EpochOffer {
 
 impl EpochOffer {
     /// An offer with a fresh key.
-    pub fn new(rng: &mut impl CryptoRng) -> EpochOffer {
-        let secret = KemSecret::generate(rng);
+    pub fn new(keys: &mut impl FreshKeys) -> EpochOffer {
+        let secret = KemSecret::generate(keys);
         let offered = secret.public().to_bytes();
         EpochOffer { secret, offered }
     }
@@ -56,9 +54,9 @@ pub fn accept_offer(
     root: &Root,
     epoch: u64,
     offered: &[u8; OFFER_BYTES],
-    rng: &mut impl CryptoRng,
+    keys: &mut impl FreshKeys,
 ) -> Option<([u8; OFFER_ACCEPT_BYTES], Root)> {
-    let (ciphertext, secret) = KemPublic::from_bytes(offered)?.encapsulate(rng);
+    let (ciphertext, secret) = KemPublic::from_bytes(offered)?.encapsulate(keys);
     let root = next(root, epoch, offered, &ciphertext, &secret);
     Some((ciphertext, root))
 }

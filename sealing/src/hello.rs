@@ -19,12 +19,10 @@
 
 use std::fmt;
 
-use rand_core::CryptoRng;
-
 use crate::aead::{AeadKey, NONCE_BYTES, TAG_BYTES};
 use crate::card::{Card, SUITE};
 use crate::identity::{Identity, NodeId, SIGNATURE_BYTES};
-use crate::kem::{CIPHERTEXT_BYTES, KemPublic, KemSecret, PUBLIC_BYTES};
+use crate::kem::{CIPHERTEXT_BYTES, FreshKeys, KemPublic, KemSecret, PUBLIC_BYTES};
 use crate::labels;
 use crate::root::Root;
 use crate::run::{RUN_BYTES, Run};
@@ -123,10 +121,10 @@ pub fn seal_hello(
     hello_sequence: u64,
     peer_card: &Card,
     first_frames: &[u8],
-    rng: &mut impl CryptoRng,
+    keys: &mut impl FreshKeys,
 ) -> (Vec<u8>, HelloPending) {
-    let (encapsulation, static_secret) = peer_card.kem().encapsulate(rng);
-    let ephemeral = KemSecret::generate(rng);
+    let (encapsulation, static_secret) = peer_card.kem().encapsulate(keys);
+    let ephemeral = KemSecret::generate(keys);
 
     let mut body = Vec::with_capacity(BODY_HEAD_BYTES + first_frames.len() + SIGNATURE_BYTES);
     body.extend_from_slice(identity.id().as_bytes());
@@ -244,8 +242,8 @@ impl OpenedHello {
 
     /// The answer that accepts, and the root that both then share. The root must be kept (synced) before the answer is
     /// sent. Accepting again makes another root; the same hello again is answered with the same bytes.
-    pub fn accept(&self, my_run: &Run, rng: &mut impl CryptoRng) -> (Vec<u8>, Root) {
-        let (ciphertext, ephemeral_secret) = self.ephemeral.encapsulate(rng);
+    pub fn accept(&self, my_run: &Run, keys: &mut impl FreshKeys) -> (Vec<u8>, Root) {
+        let (ciphertext, ephemeral_secret) = self.ephemeral.encapsulate(keys);
         let root = self.session.root(my_run, &ciphertext, &ephemeral_secret);
         let mut bytes = Vec::with_capacity(ACCEPT_BYTES);
         bytes.push(ACCEPTED);

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::card::Card;
 use crate::kem::KemSecret;
-use crate::schedule::transcript;
+use crate::schedule::{Secret, transcript};
 use crate::text::{self, TextFault};
 use crate::ticket::Ticket;
 use crate::whereabouts::Whereabouts;
@@ -46,6 +46,8 @@ pub enum NodeIdError {
 pub struct Identity {
     signing: SigningKey,
     pub(crate) kem: KemSecret,
+    /// What it was grown from, for those that grow it themselves.
+    pub(crate) kem_seed: Secret,
 }
 
 impl NodeId {
@@ -75,9 +77,16 @@ impl NodeId {
         let Ok(key) = VerifyingKey::from_bytes(&self.0) else {
             return false;
         };
-        let canonical = key.to_edwards().compress().to_bytes() == self.0;
-        canonical && key.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+        is_canonical(&self.0) && key.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
+}
+
+/// Whether the y-coordinate of a key is below 2^255 - 19. That an x-coordinate of zero has no sign needs no check: such
+/// points are of small order.
+fn is_canonical(key: &[u8; 32]) -> bool {
+    let is_at_least_p =
+        key[31] & 0x7f == 0x7f && key[1..31].iter().all(|byte| *byte == 0xff) && key[0] >= 0xed;
+    !is_at_least_p
 }
 
 impl fmt::Display for NodeId {
@@ -116,7 +125,7 @@ impl Identity {
         let (mut signing, mut kem) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
         signing.copy_from_slice(&seed[..32]);
         kem.copy_from_slice(&seed[32..]);
-        Identity { signing: SigningKey::from_bytes(&signing), kem: KemSecret::from_seed(&kem) }
+        Identity { signing: SigningKey::from_bytes(&signing), kem: KemSecret::from_seed(&kem), kem_seed: kem }
     }
 
     /// Who this is.

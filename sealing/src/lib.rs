@@ -51,6 +51,7 @@ pub use envelope::{
 };
 pub use epoch::{EpochOffer, OFFER_ACCEPT_BYTES, OFFER_BYTES, accept_offer};
 pub use identity::{Identity, NodeId, NodeIdError};
+pub use kem::{FreshKeys, KeySource};
 pub use root::{Direction, LinkIds, Pair, Root, Toward};
 pub use roster::{
     Member, MemberCard, ROSTER_BYTES_MAX, ROSTER_MEMBERS_MAX, ROSTER_NAME_BYTES_MAX, Roster, RosterError,

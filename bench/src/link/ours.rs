@@ -23,7 +23,10 @@ pub fn endpoint(seed: u64, counter: u64) -> (Endpoint, Card) {
     random[..8].copy_from_slice(&counter.to_be_bytes());
     let run = Run { counter, random };
     let record_bytes_max = link::RECORD_BYTES_MAX;
-    (Endpoint::new(Config { identity, card: card.clone(), run, entropy, record_bytes_max }), card)
+    let mut endpoint = Endpoint::new(Config { identity, card: card.clone(), run, entropy, record_bytes_max });
+    // As the driver does.
+    endpoint.set_library_keys(true);
+    (endpoint, card)
 }
 
 /// Where a node is, by its number.

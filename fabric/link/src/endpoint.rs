@@ -75,6 +75,7 @@ pub struct Endpoint {
     datagram_bytes_max: usize,
     epochs: Epochs,
     is_discreet: bool,
+    library_keys: bool,
 }
 
 impl Endpoint {
@@ -113,12 +114,19 @@ impl Endpoint {
             datagram_bytes_max: DATAGRAM_BYTES_MAX,
             epochs: Epochs::default(),
             is_discreet: false,
+            library_keys: false,
         }
     }
 
     /// Whether datagrams are padded to a few lengths and a move ends the epoch. To be said before there are peers.
     pub fn set_discreet(&mut self, is_discreet: bool) {
         self.is_discreet = is_discreet;
+    }
+
+    /// Whether fresh secrets are drawn by the cryptographic library, which is several times faster, and not made of the
+    /// entropy that is handed in: then what an endpoint does cannot be replayed.
+    pub fn set_library_keys(&mut self, library_keys: bool) {
+        self.library_keys = library_keys;
     }
 
     /// When epochs end. To be said before there are peers.
@@ -139,9 +147,10 @@ impl Endpoint {
         self.rng.fill_bytes(&mut entropy);
         let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
         let (datagram_bytes_max, record_bytes_max) = (self.datagram_bytes_max, self.config.record_bytes_max);
-        let (epochs, is_discreet) = (self.epochs, self.is_discreet);
+        let (epochs, is_discreet, library_keys) = (self.epochs, self.is_discreet, self.library_keys);
         let config = Config { identity, card, run, entropy, record_bytes_max };
-        *self = Endpoint { datagram_bytes_max, epochs, is_discreet, ..Endpoint::new(config) };
+        let fresh = Endpoint::new(config);
+        *self = Endpoint { datagram_bytes_max, epochs, is_discreet, library_keys, ..fresh };
     }
 
     /// Runs `act` on the link of a peer; what that makes due is done when effects are polled.
@@ -164,6 +173,7 @@ impl Endpoint {
             rng: &mut self.rng,
             effects: &mut effects,
             hello_sequence: &mut self.hello_sequence,
+            library_keys: self.library_keys,
         };
         let result = act(link, &mut call);
         for effect in &effects {

@@ -199,7 +199,7 @@ impl Link {
     /// Offers the next epoch if this one is over.
     pub(crate) fn end_epoch(&mut self, call: &mut Call<'_>) {
         if self.epoch_ends_at().is_some_and(|at| at <= call.now) {
-            let offer = EpochOffer::new(call.rng);
+            let offer = EpochOffer::new(&mut call.keys());
             let key = key_of(offer.offered());
             self.epoch.offering = Some(Offering { key, offer, due: [true; OFFER_PARTS] });
         }
@@ -223,7 +223,8 @@ impl Link {
     ) {
         let Some(offered) = self.epoch.gather(key, index, bytes) else { return };
         let Some(current) = &self.current else { return };
-        let Some((ciphertext, root)) = accept_offer(&current.root, current.epoch + 1, &offered, call.rng)
+        let Some((ciphertext, root)) =
+            accept_offer(&current.root, current.epoch + 1, &offered, &mut call.keys())
         else {
             return;
         };

@@ -56,8 +56,9 @@ impl Link {
         self.hello_wanted = false;
         let first_frames = self.write_first_frames();
         *call.hello_sequence += 1;
+        let (me, sequence) = (call.me, *call.hello_sequence);
         let (bytes, pending) =
-            seal_hello(&call.me.identity, &call.me.run, *call.hello_sequence, &card, &first_frames, call.rng);
+            seal_hello(&me.identity, &me.run, sequence, &card, &first_frames, &mut call.keys());
         let key = key_of(&bytes);
         let datagrams = datagram::hello(key, &bytes);
         let said =
@@ -259,7 +260,7 @@ impl Link {
             self.path.suggest(from);
             return;
         }
-        let (accept, root) = opened.accept(&call.me.run, call.rng);
+        let (accept, root) = opened.accept(&call.me.run, &mut call.keys());
         self.hello_heard = counters;
         self.epoch = EpochChange::default();
         let session = Session::new(Role::Responder, 1, root, (call.me.run, opened.run), Standing::Told);

@@ -7,7 +7,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use sealing::memo::{HelloCounters, Memo, PLACE_BYTES, Role};
-use sealing::{Card, NodeId};
+use sealing::{Card, KeySource, NodeId};
 
 use crate::bucket::Bucket;
 use crate::card_fetch::CardFetch;
@@ -33,11 +33,18 @@ pub(crate) struct Call<'a> {
     pub(crate) effects: &'a mut Vec<Effect>,
     /// The hellos that were said in this run, to anybody: a peer that is removed and added counts on.
     pub(crate) hello_sequence: &'a mut u64,
+    /// Fresh secrets are drawn by the cryptographic library, not from `rng`.
+    pub(crate) library_keys: bool,
 }
 
 impl Call<'_> {
     pub(crate) fn random(&mut self) -> [u8; 8] {
         self.rng.next_u64().to_be_bytes()
+    }
+
+    /// Where fresh secrets come from.
+    pub(crate) fn keys(&mut self) -> KeySource<'_, ChaCha20Rng> {
+        if self.library_keys { KeySource::Library } else { KeySource::Handed(self.rng) }
     }
 }
 

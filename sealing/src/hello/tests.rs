@@ -54,7 +54,7 @@ impl World {
     }
 
     fn rng_key(&mut self) -> KemPublic {
-        KemSecret::generate(&mut self.rng).public()
+        KemSecret::generate(&mut self.rng).public().clone()
     }
 }
 
