@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use sealing::ADDRESS_TOKEN_BYTES;
 use sealing::hello::{Answer, HELLO_OVERHEAD_BYTES, OpenedHello, seal_hello};
 use sealing::memo::{HelloCounters, Role};
+use sealing::{ADDRESS_TOKEN_BYTES, Run};
 
 use crate::card_fetch::CardFetch;
 use crate::datagram::{self, HELLO_PIECE_BYTES_WITH_TOKEN};
@@ -248,7 +248,7 @@ impl Link {
     ) {
         let counters =
             HelloCounters { run_counter: opened.run.counter, hello_sequence: opened.hello_sequence };
-        if counters <= self.hello_heard || self.knows_newer_run(opened) {
+        if counters <= self.hello_heard || self.knows_newer_run(opened.run) {
             let bytes = datagram::answer(key, &opened.decline(BEHIND, self.known_run_counter()));
             call.effects.push(Effect::Datagram { to: from, bytes });
             self.path.suggest(from);
@@ -320,11 +320,12 @@ impl Link {
         of_sessions.unwrap_or(0).max(self.hello_heard.run_counter)
     }
 
-    fn knows_newer_run(&self, opened: &OpenedHello) -> bool {
-        [&self.current, &self.pending].into_iter().flatten().any(|session| {
-            let known = session.peer_run;
-            known.counter > opened.run.counter || (known.counter == opened.run.counter && known != opened.run)
-        })
+    /// Whether the peer had a run after this one, or another one of the same number.
+    fn knows_newer_run(&self, run: Run) -> bool {
+        let is_newer =
+            |known: Run| known.counter > run.counter || (known.counter == run.counter && known != run);
+        let mut sessions = [&self.current, &self.pending].into_iter().flatten();
+        self.hello_heard.run_counter > run.counter || sessions.any(|session| is_newer(session.peer_run))
     }
 
     /// The accepted hello came again: so does its answer (§3.3).
@@ -351,6 +352,8 @@ impl Link {
                 self.last_heard = Some(call.now);
                 self.set_state(PeerState::Declined, call.effects);
             }
+            // Of a node that was set back, or of a copy: its own hello is told so (§3.9).
+            Ok(Answer::Accepted { responder_run, .. }) if self.knows_newer_run(responder_run) => {}
             Ok(Answer::Accepted { root, responder_run }) => {
                 self.said = None;
                 self.hello_wanted = false;
@@ -369,7 +372,9 @@ impl Link {
     fn on_behind(&mut self, known: u64, call: &mut Call<'_>) {
         self.last_heard = Some(call.now);
         let Some(said) = self.said.take() else { return };
-        if said.is_second {
+        // A peer that met this run and knows none after it forgot its answer once more, as when both said hello at once.
+        let forgot_again = self.was_met && known <= call.me.run.counter;
+        if said.is_second && !forgot_again {
             self.set_state(PeerState::Down { why: DownReason::Behind }, call.effects);
             if !std::mem::replace(&mut self.was_behind, true) {
                 call.effects.push(Effect::Behind { peer: self.node, known });
