@@ -93,10 +93,13 @@ impl End {
                 connection.handle_event(event);
             }
         }
-        match connection.poll() {
-            Some(Event::ConnectionLost { reason }) => Err(BenchError::Process(format!("quinn: {reason}"))),
-            event => Ok(event),
+        let event = connection.poll();
+        if matches!(event, Some(Event::ConnectionLost { .. })) {
+            // It gave up its own connection: what came until then counts.
+            self.connection = None;
+            return Ok(None);
         }
+        Ok(event)
     }
 
     fn transmit(&mut self, now: u64, out: &mut dyn FnMut(Vec<u8>)) {

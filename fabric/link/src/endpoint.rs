@@ -154,7 +154,7 @@ impl Endpoint {
     }
 
     /// Runs `act` on the link of a peer; what that makes due is done when effects are polled.
-    fn with<T>(
+    fn on_link<T>(
         &mut self,
         now: Time,
         node: NodeId,
@@ -183,8 +183,19 @@ impl Endpoint {
         }
         self.effects.extend(effects.drain(..));
         self.scratch = effects;
-        self.refresh_routes(node);
         Some(result)
+    }
+
+    /// As [`Endpoint::on_link`], for what may begin or end a session.
+    fn with<T>(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        act: impl FnOnce(&mut Link, &mut Call<'_>) -> T,
+    ) -> Option<T> {
+        let result = self.on_link(now, node, act);
+        self.refresh_routes(node);
+        result
     }
 
     fn refresh_routes(&mut self, node: NodeId) {
@@ -350,7 +361,7 @@ impl Endpoint {
     /// Names a stream of ours before its first record in this process. A stream that is declared already stays as it is.
     pub fn declare(&mut self, now: Time, peer: NodeId, declaration: Declaration) {
         self.wake(peer, None);
-        self.with(now, peer, |link, _| link.conversation.declare(declaration));
+        self.on_link(now, peer, |link, _| link.conversation.declare(declaration));
     }
 
     /// Sends a record of a declared stream.
@@ -358,15 +369,14 @@ impl Endpoint {
     /// # Errors
     /// [`NotTaken`]: nothing was taken.
     pub fn send(&mut self, now: Time, peer: NodeId, record: Record) -> Result<(), NotTaken> {
-        self.with(now, peer, |link, _| {
+        self.on_link(now, peer, |link, _| {
             link.conversation.send(record)?;
             link.work_is_due = true;
             Ok(())
         })
-        .unwrap_or(if self.resting.contains(peer) {
-            Err(NotTaken::NotDeclared)
-        } else {
-            Err(NotTaken::NoPeer)
+        .unwrap_or_else(|| {
+            let is_resting = self.resting.contains(peer);
+            Err(if is_resting { NotTaken::NotDeclared } else { NotTaken::NoPeer })
         })
     }
 
@@ -381,7 +391,7 @@ impl Endpoint {
         upto: u64,
         outcomes: Vec<(u64, Outcome)>,
     ) {
-        self.with(now, peer, |link, call| {
+        self.on_link(now, peer, |link, call| {
             link.conversation.stored(peer, stream, upto, outcomes, call.effects);
             link.work_is_due = true;
         });
@@ -389,7 +399,7 @@ impl Endpoint {
 
     /// Record `number` of a peer's stream cannot be taken now: the receive cursor goes back to it.
     pub fn waiting(&mut self, now: Time, peer: NodeId, stream: StreamId, number: u64, reason: String) {
-        let known = self.with(now, peer, |link, _| {
+        let known = self.on_link(now, peer, |link, _| {
             link.conversation.waiting(stream, number, reason);
             link.work_is_due = true;
         });
@@ -401,7 +411,7 @@ impl Endpoint {
     /// An app came, or came back: streams that wait for it are asked for again.
     pub fn ready(&mut self, now: Time, app: &str) {
         for node in self.waiting.clone() {
-            let waits = self.with(now, node, |link, _| {
+            let waits = self.on_link(now, node, |link, _| {
                 if link.conversation.ready(app) {
                     link.work_is_due = true;
                 }
@@ -416,7 +426,7 @@ impl Endpoint {
     /// The sender of a stream was set back in time: nothing of it is applied any more, and it is told so once it is
     /// proven to be there.
     pub fn forked(&mut self, now: Time, peer: NodeId, stream: StreamId) {
-        self.with(now, peer, |link, _| {
+        self.on_link(now, peer, |link, _| {
             link.conversation.forked(stream);
             link.work_is_due = true;
         });
@@ -425,7 +435,7 @@ impl Endpoint {
     /// Says what is worth something now or never, if the peer is there: it is sent once, and nobody hears whether it came.
     pub fn transient(&mut self, now: Time, peer: NodeId, transient: Transient) {
         self.wake(peer, None);
-        self.with(now, peer, |link, _| {
+        self.on_link(now, peer, |link, _| {
             if link.is_proven() || link.waking.is_some() {
                 link.conversation.say(transient);
                 link.work_is_due = true;
@@ -435,7 +445,7 @@ impl Endpoint {
 
     /// Our rows of a stream are gone up to `upto`, the events that told the app committed.
     pub fn settled(&mut self, now: Time, peer: NodeId, stream: StreamId, upto: u64) {
-        self.with(now, peer, |link, _| {
+        self.on_link(now, peer, |link, _| {
             link.conversation.settled(stream, upto);
             link.work_is_due = true;
         });

@@ -42,12 +42,14 @@ struct Flight {
     told: Told,
     /// The next record that was never sent.
     next: u64,
-    /// Sent whole, not acknowledged.
-    flying: BTreeSet<u64>,
-    /// To be sent again.
-    lost: BTreeSet<u64>,
+    /// Numbers sent whole, not acknowledged.
+    flying: Ranges,
+    /// Of these, to be sent again.
+    lost: Ranges,
     /// Records in pieces that did not arrive whole.
     large: BTreeMap<u64, Large>,
+    /// Of these, those with pieces to be sent again.
+    torn: BTreeSet<u64>,
     /// The highest number with an outcome in this pair.
     outcome: u64,
     /// Payload bytes of the unsettled records below `next`.
@@ -110,9 +112,10 @@ impl Flight {
             declaration: None,
             told: Told::Unsent,
             next: oldest,
-            flying: BTreeSet::new(),
-            lost: BTreeSet::new(),
+            flying: Ranges::default(),
+            lost: Ranges::default(),
             large: BTreeMap::new(),
+            torn: BTreeSet::new(),
             outcome: oldest - 1,
             wire_bytes: 0,
             highest_sent: oldest - 1,
@@ -120,6 +123,21 @@ impl Flight {
             hold: None,
             generation,
         }
+    }
+
+    /// Some of a record in pieces got lost, was sent again or came.
+    fn note_torn(&mut self, number: u64) {
+        let is_torn = self.large.get(&number).is_some_and(|large| large.lost.first().is_some());
+        if is_torn {
+            self.torn.insert(number);
+        } else {
+            self.torn.remove(&number);
+        }
+    }
+
+    /// The first number that is to be sent again whole.
+    fn first_lost(&self) -> Option<u64> {
+        self.lost.first().map(|(first, _)| first)
     }
 }
 
@@ -233,8 +251,9 @@ impl Outgoing {
 
     fn next_to_send(&self) -> Option<Next> {
         let flight = &self.flight;
-        let again = flight.large.iter().find_map(|(number, large)| Some((*number, large.lost.first()?)));
-        match (flight.lost.first().copied(), again) {
+        let again =
+            flight.torn.first().and_then(|number| Some((*number, flight.large.get(number)?.lost.first()?)));
+        match (flight.first_lost(), again) {
             (Some(whole), again) if again.is_none_or(|(number, _)| whole < number) => {
                 return Some(Next::Whole(whole));
             }
@@ -341,9 +360,11 @@ impl Outgoing {
     }
 
     fn whole_was_sent(&mut self, number: u64) {
-        self.flight.flying.insert(number);
-        if !self.flight.lost.remove(&number) {
+        self.flight.flying.insert(number, number + 1);
+        if number == self.flight.next {
             self.advance(number);
+        } else {
+            self.flight.lost.remove(number, number + 1);
         }
     }
 
@@ -379,6 +400,7 @@ impl Outgoing {
         let large = self.flight.large.entry(number).or_default();
         large.lost.remove(start, stop);
         large.sent = large.sent.max(stop);
+        self.flight.note_torn(number);
         contents.push(Content::Piece { handle, generation, number, start, end: stop });
         true
     }
@@ -393,16 +415,15 @@ impl Outgoing {
                 flight.told = Told::Acknowledged;
             }
             Content::Records { generation, first, count, .. } if generation == flight.generation => {
-                for number in first..first + count {
-                    flight.flying.remove(&number);
-                    flight.lost.remove(&number);
-                }
+                flight.flying.remove(first, first + count);
+                flight.lost.remove(first, first + count);
             }
             Content::Piece { generation, number, start, end, .. } if generation == flight.generation => {
                 if let Some(large) = flight.large.get_mut(&number) {
                     large.arrived.insert(start, end);
                     large.lost.remove(start, end);
                     self.forget_arrived(number);
+                    self.flight.note_torn(number);
                 }
             }
             Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_due = false,
@@ -429,11 +450,14 @@ impl Outgoing {
                 }
             }
             Content::Records { generation, first, count, .. } if generation == flight.generation => {
-                flight.lost.extend((first..first + count).filter(|number| flight.flying.contains(number)));
+                for (start, end) in flight.flying.within(first, first + count) {
+                    flight.lost.insert(start, end);
+                }
             }
             Content::Piece { generation, number, start, end, .. } if generation == flight.generation => {
                 if let Some(large) = flight.large.get_mut(&number) {
                     large.lose(start, end);
+                    flight.note_torn(number);
                 }
             }
             Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_told = false,
@@ -457,9 +481,10 @@ impl Outgoing {
         flight.wire_bytes += passed_over;
         flight.outcome = upto;
         flight.next = flight.next.max(upto + 1);
-        flight.flying.retain(|number| *number > upto);
-        flight.lost.retain(|number| *number > upto);
-        flight.large.retain(|number, _| *number > upto);
+        flight.flying.remove(0, upto + 1);
+        flight.lost.remove(0, upto + 1);
+        flight.large = flight.large.split_off(&(upto + 1));
+        flight.torn = flight.torn.split_off(&(upto + 1));
         true
     }
 
@@ -502,14 +527,16 @@ impl Outgoing {
         let flight = &mut self.flight;
         flight.wire_bytes -= taken_back;
         flight.next = number;
-        flight.flying.split_off(&number);
-        flight.lost.split_off(&number);
+        flight.flying.remove(number, u64::MAX);
+        flight.lost.remove(number, u64::MAX);
         flight.large.split_off(&number);
         // What flies from below `number` is sent again too: its acknowledgement is of an older generation.
         flight.generation += 1;
-        let below = std::mem::take(&mut flight.flying);
-        flight.lost.extend(&below);
-        flight.flying = below;
+        for (start, end) in flight.flying.iter() {
+            flight.lost.insert(start, end);
+        }
         flight.large.values_mut().for_each(|large| large.lose(0, large.sent));
+        let is_torn = |(number, large): (&u64, &Large)| large.lost.first().map(|_| *number);
+        flight.torn = flight.large.iter().filter_map(is_torn).collect();
     }
 }

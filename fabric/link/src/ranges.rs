@@ -1,4 +1,4 @@
-//! Ranges of bytes of a record: which came, which are to be sent again.
+//! Ranges of bytes of a record or of numbers of records: which came, which are to be sent again.
 
 /// Half-open ranges in ascending order, none touching another.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -19,6 +19,13 @@ impl Ranges {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().copied()
+    }
+
+    /// What of these is in the ranges.
+    pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        let from = self.0.partition_point(|range| range.1 <= start);
+        let ranges = self.0[from..].iter().take_while(move |range| range.0 < end);
+        ranges.map(move |range| (range.0.max(start), range.1.min(end)))
     }
 
     pub(crate) fn insert(&mut self, start: u64, end: u64) {
