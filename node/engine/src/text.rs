@@ -1,11 +1,27 @@
 //! Values in a text's form.
 
+use crate::budget::Fault;
 use sealing::NodeId;
 use weft::Value;
 use weft::code::Written;
 use weft::module::Module;
 
 const MILLISECONDS_A_DAY: i64 = 86_400_000;
+
+/// At most `count` characters of a text from one on, which count from 0.
+///
+/// # Errors
+/// One of the numbers is less than 0.
+pub(crate) fn slice(text: &str, from: i64, count: i64) -> Result<&str, Fault> {
+    let place = |number: i64| {
+        let refused = |_| Fault::Refused(format!("`slice` takes numbers from 0, not {number}"));
+        usize::try_from(number).map_err(refused)
+    };
+    let (from, count) = (place(from)?, place(count)?);
+    let place_in = |text: &str, at: usize| text.char_indices().nth(at).map_or(text.len(), |(place, _)| place);
+    let behind = &text[place_in(text, from)..];
+    Ok(&behind[..place_in(behind, count)])
+}
 
 /// A value as interpolation writes it; none if it is not what `written` says.
 pub(crate) fn write(value: &Value, written: Written, module: &Module) -> Option<String> {

@@ -158,6 +158,7 @@ const EVERYTHING: &[&str] = &[
     "several lists",
     "start after",
     "start at",
+    "slice",
     "state",
     "sum",
     "take",

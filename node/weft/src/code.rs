@@ -285,6 +285,13 @@ pub enum Operation {
         text: Register,
         part: Register,
     },
+    /// At most `count` characters of a text, from one on, which count from 0 (*by size*).
+    TextSlice {
+        out: Register,
+        text: Register,
+        from: Register,
+        count: Register,
+    },
 
     /// A record of `count` registers from `first` (*by size*).
     MakeRecord {

@@ -53,7 +53,8 @@ impl Machine<'_> {
             | Operation::TextLength { .. }
             | Operation::BytesLength { .. }
             | Operation::TextFunction { .. }
-            | Operation::TextContains { .. } => self.on_texts(operation)?,
+            | Operation::TextContains { .. }
+            | Operation::TextSlice { .. } => self.on_texts(operation)?,
             Operation::Field { out, record, field } => {
                 let value = self.record(record)?[field as usize].clone();
                 self.set(out, value);
@@ -280,6 +281,13 @@ impl Machine<'_> {
                 self.budget.operations(size as u64 / 16)?;
                 let result = self.text(text)?.contains(&**self.text(part)?);
                 self.set(out, Value::Word(i64::from(result)));
+            }
+            Operation::TextSlice { out, text, from, count } => {
+                let text = Arc::clone(self.text(text)?);
+                self.budget.operations(text.len() as u64 / 16)?;
+                let slice = text::slice(&text, self.word(from)?, self.word(count)?)?;
+                self.budget.bytes(slice.len())?;
+                self.set(out, Value::Text(slice.into()));
             }
             _ => return Err(Fault::unproven("a text operation")),
         }

@@ -409,6 +409,11 @@ impl Generator<'_> {
                 }
                 format!("\"{pieces}.\"")
             }
+            3 if self.dice.one_in(3) => {
+                let (from, count) = (self.value(&Kind::Int, depth, true), self.dice.below(4));
+                let from = if self.dice.one_in(2) { self.dice.below(4).to_string() } else { from };
+                format!("slice({}, {from}, {count})", self.value(&Kind::Text, depth, true))
+            }
             3 | 4 => {
                 let function = *self.dice.pick(&["lower", "upper", "trim"]);
                 format!("{function}({})", self.value(&Kind::Text, depth, true))

@@ -58,6 +58,16 @@ impl Run<'_> {
                 let (text, part) = (self.evaluate(text)?, self.evaluate(part)?);
                 Ok(Value::Bool(text.written().contains(&part.written())))
             }
+            ("slice", [text, from, count]) => {
+                self.reach("slice");
+                let text = self.evaluate(text)?.written();
+                let (from, count) = (self.evaluate(from)?.int(), self.evaluate(count)?.int());
+                if from < 0 || count < 0 {
+                    let least = if from < 0 { from } else { count };
+                    return Err(format!("`slice` takes numbers from 0, not {least}"));
+                }
+                Ok(Value::Text(text.chars().skip(from as usize).take(count as usize).collect()))
+            }
             (name, [value]) => {
                 let value = self.evaluate(value)?;
                 self.of_one(name, value)

@@ -13,7 +13,7 @@ use crate::value::{Real, Value};
 /// The language's functions; no `fn` or `view` may take their names.
 pub(super) const BUILT_IN: &[&str] = &[
     "abs", "all", "any", "ceiling", "contains", "count", "first", "floor", "length", "lower", "max", "mean",
-    "min", "new_id", "next_id", "random", "real", "round", "sum", "trim", "upper",
+    "min", "new_id", "next_id", "random", "real", "round", "slice", "sum", "trim", "upper",
 ];
 
 impl<'c, 'a> Body<'c, 'a> {
@@ -241,6 +241,11 @@ impl<'c, 'a> Body<'c, 'a> {
                 let (value, part) = (self.need(value, &Type::Text), self.need(part, &Type::Text));
                 self.plain(Type::Bool, |out| Operation::TextContains { out, text: value, part })
             }
+            ("slice", [value, from, count], None) => {
+                let text = self.need(value, &Type::Text);
+                let (from, count) = (self.need(from, &Type::Int), self.need(count, &Type::Int));
+                self.plain(Type::Text, |out| Operation::TextSlice { out, text, from, count })
+            }
             ("lower" | "upper" | "trim", [value], None) => {
                 let function = match text {
                     "lower" => TextFunction::Lower,
@@ -292,6 +297,7 @@ impl<'c, 'a> Body<'c, 'a> {
                         "`{}(x for x in list where …)` or `{}(list)`"
                     }
                     "contains" => "`{}(text, part)`",
+                    "slice" => "`{}(text, from, count)`",
                     "floor" => "`{}(time, duration)` or `{}(real)`",
                     "random" => "`{}(least, most)`",
                     "new_id" => "`{}()`",

@@ -64,6 +64,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     ("lower", "lower(text) -> text", "In small letters."),
     ("upper", "upper(text) -> text", "In capital letters."),
     ("trim", "trim(text) -> text", "Without space at its ends."),
+    ("slice", "slice(text, from, count) -> text", "So many characters of it, the first one being 0."),
     ("floor", "floor(time, duration) -> time", "The last multiple of the duration, in UTC."),
     ("real", "real(int) -> real", "The number as a `real`."),
     ("random", "random(a, b) -> int", "By chance, both ends included; only where state may change."),

@@ -175,10 +175,9 @@ const FUNCTIONS: Habits = &[
     ("trunc truncate", "write `floor(…)` or `ceiling(…)`"),
     ("sqrt pow power exp sin cos tan ln", "there is no such function: `+ - * / %` is what there is"),
     ("concat join", "write `\"{a}{b}\"`"),
-    (
-        "split substring substr slice index_of replace starts_with ends_with",
-        "texts are not taken apart; there is `contains(text, part)`",
-    ),
+    ("substring substr left mid", "write `slice(text, from, count)`; the first character is 0"),
+    ("starts_with", "write `slice(text, 0, length(start)) == start`"),
+    ("split index_of replace ends_with", "there is `contains(text, part)` and `slice(text, from, count)`"),
     ("lowercase to_lower lcase tolower", "write `lower(text)`"),
     ("uppercase to_upper ucase toupper", "write `upper(text)`"),
     ("strip", "write `trim(text)`"),
