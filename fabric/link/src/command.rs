@@ -170,6 +170,15 @@ pub enum Command {
         /// What was refused or answered of it and is not settled yet.
         outcomes: Vec<(u64, Outcome)>,
     },
+    /// Everything up to a number was here before: nothing of it is held any more.
+    Taken {
+        /// Whose stream.
+        peer: NodeId,
+        /// Which.
+        stream: StreamId,
+        /// Up to this number.
+        upto: u64,
+    },
     /// A record cannot be taken now.
     Waiting {
         /// Whose stream.
@@ -219,6 +228,7 @@ impl Command {
             | Command::Send { peer, .. }
             | Command::Transient { peer, .. }
             | Command::Stored { peer, .. }
+            | Command::Taken { peer, .. }
             | Command::Waiting { peer, .. }
             | Command::Forked { peer, .. }
             | Command::Settled { peer, .. } => Some(*peer),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sealing::{NodeId, Run};
 
 use crate::command::{Declaration, NotTaken, Outcome, Record, StreamId, Transient};
+use crate::credit::{Credits, Lent};
 use crate::effect::Effect;
 use crate::fault::PeerMisbehaved;
 use crate::frame::Frame;
@@ -61,6 +62,11 @@ impl Conversation {
         }
     }
 
+    /// What is given to who sends. To be said before anything came.
+    pub(crate) fn set_credits(&mut self, credits: Credits) {
+        self.held.lent = Lent::new(credits);
+    }
+
     /// Speaks under another root or in another pair of runs: all streams are declared and sent anew (§3.10).
     pub(crate) fn bind(&mut self, bound: Option<Bound>) {
         if self.bound == bound && bound.is_some() {
@@ -71,7 +77,7 @@ impl Conversation {
         self.recovery.restart();
         self.outgoing.values_mut().for_each(Outgoing::new_pair);
         self.incoming.clear();
-        self.held = Held::default();
+        self.held = Held { lent: Lent::new(self.held.lent.credits), ..Held::default() };
         self.transients.clear();
     }
 
@@ -150,6 +156,26 @@ impl Conversation {
             incoming.store(upto, outcomes, held, &mut deliver);
             hand_over(peer, &incoming.declaration, deliver, effects);
         }
+        self.share_credit();
+    }
+
+    /// The store had all up to `upto` before.
+    pub(crate) fn taken(&mut self, peer: NodeId, stream: StreamId, upto: u64, effects: &mut Vec<Effect>) {
+        if let Some((incoming, held)) = self.incoming_of(stream) {
+            let mut deliver = Vec::new();
+            incoming.taken(upto, held, &mut deliver);
+            hand_over(peer, &incoming.declaration, deliver, effects);
+        }
+        self.share_credit();
+    }
+
+    /// Streams that got less than they might have get more as soon as another one has used up what it got.
+    fn share_credit(&mut self) {
+        if std::mem::take(&mut self.held.lent.is_short) {
+            for incoming in self.incoming.values_mut() {
+                incoming.give_credit(&mut self.held);
+            }
+        }
     }
 
     pub(crate) fn waiting(&mut self, stream: StreamId, number: u64, reason: String) {
@@ -194,6 +220,11 @@ impl Conversation {
     /// Whether nothing of streams was said in this pair of runs or waits to be: nothing is lost if all are forgotten.
     pub(crate) fn is_untouched(&self) -> bool {
         !self.has_declared && self.incoming.is_empty() && self.is_quiet()
+    }
+
+    /// Whether a stream of ours waits because the peer gives no credit.
+    pub(crate) fn waits_for_credit(&self) -> bool {
+        self.outgoing.values().any(Outgoing::waits_for_credit)
     }
 
     /// Whether streams of ours were named here.
@@ -280,6 +311,7 @@ impl Conversation {
             | Frame::Waiting { handle, .. }
             | Frame::Ready { handle, .. }
             | Frame::Forked { handle }
+            | Frame::Credit { handle, .. }
                 if *handle >= self.next_handle =>
             {
                 Err(PeerMisbehaved::UnknownStream(*handle))
@@ -297,6 +329,7 @@ impl Conversation {
             Frame::Records { .. } | Frame::Piece { .. } | Frame::Settled { .. } | Frame::Forked { .. } => {
                 Ok(())
             }
+            Frame::Blocked { .. } | Frame::Credit { .. } => Ok(()),
             Frame::Padding
             | Frame::Ping
             | Frame::Ack { .. }
@@ -358,7 +391,16 @@ impl Conversation {
                 effects.push(Effect::Settled { peer, stream: incoming.declaration.stream, upto: *upto });
                 true
             }
-            Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => {
+            Frame::Blocked { handle, .. } => {
+                let Some(incoming) = self.incoming.get_mut(handle) else { return false };
+                incoming.blocked();
+                true
+            }
+            Frame::Stored { .. }
+            | Frame::Waiting { .. }
+            | Frame::Ready { .. }
+            | Frame::Forked { .. }
+            | Frame::Credit { .. } => {
                 self.on_answer(peer, frame, effects);
                 true
             }
@@ -389,7 +431,8 @@ impl Conversation {
         let news = match self.incoming.get_mut(&handle) {
             Some(incoming) => incoming.declare_again(declaration.clone(), &mut self.held),
             None => {
-                self.incoming.insert(handle, Incoming::new(declaration.clone()));
+                let incoming = Incoming::new(declaration.clone(), &mut self.held);
+                self.incoming.insert(handle, incoming);
                 true
             }
         };
@@ -404,7 +447,8 @@ impl Conversation {
         let (Frame::Stored { handle, .. }
         | Frame::Waiting { handle, .. }
         | Frame::Ready { handle, .. }
-        | Frame::Forked { handle }) = frame
+        | Frame::Forked { handle }
+        | Frame::Credit { handle, .. }) = frame
         else {
             return;
         };
@@ -423,6 +467,7 @@ impl Conversation {
                 effects.push(Effect::Waiting { peer, stream, number: *number, reason: (*reason).to_owned() });
             }
             Frame::Ready { turn, number, .. } => outgoing.go_on(*turn, *number),
+            Frame::Credit { oldest, credit, .. } => outgoing.take_credit(*oldest, *credit),
             Frame::Forked { .. } => {
                 self.outgoing.remove(handle);
                 self.handles.remove(&stream);
@@ -454,7 +499,8 @@ fn outgoing_handle(content: &Content) -> Option<u64> {
         Content::Declaration { handle, .. }
         | Content::Records { handle, .. }
         | Content::Piece { handle, .. }
-        | Content::Settled { handle, .. } => Some(*handle),
+        | Content::Settled { handle, .. }
+        | Content::Blocked { handle, .. } => Some(*handle),
         _ => None,
     }
 }
@@ -462,9 +508,10 @@ fn outgoing_handle(content: &Content) -> Option<u64> {
 /// The stream of the peer that a frame of ours was about.
 fn incoming_handle(content: &Content) -> Option<u64> {
     match content {
-        Content::Stored { handle, .. } | Content::Turn { handle, .. } | Content::Forked { handle } => {
-            Some(*handle)
-        }
+        Content::Stored { handle, .. }
+        | Content::Credit { handle, .. }
+        | Content::Turn { handle, .. }
+        | Content::Forked { handle } => Some(*handle),
         _ => None,
     }
 }
@@ -668,11 +715,85 @@ mod tests {
         for number in 1..window {
             assert!(take_large(&mut conversation, number, LARGE, &mut effects));
         }
-        assert!(take_large(&mut conversation, window, LARGE - 2_000, &mut effects));
+        assert!(take_large(&mut conversation, window, LARGE, &mut effects));
         let next = window + 1;
         assert!(!take_large(&mut conversation, next, 5_000, &mut effects));
         assert_eq!(handed(&effects), (1..=next).collect::<Vec<_>>());
         assert_eq!(conversation.held.turn_bytes, 0);
+    }
+
+    /// A sender, a receiver that gives little, and what they say to each other.
+    struct Ends {
+        sender: Conversation,
+        receiver: Conversation,
+        came: Vec<u64>,
+    }
+
+    impl Ends {
+        fn new(credits: Credits) -> Ends {
+            let mut sender = Conversation::new(RECORD_BYTES_MAX);
+            sender.declare(Declaration { last: 0, ..declaration(2) });
+            for number in 1..=20 {
+                let record =
+                    Record { stream: THEIRS, number, tag: Tag([1; 8]), payload: vec![7; 100].into() };
+                assert_eq!(sender.send(record), Ok(()));
+            }
+            let mut receiver = Conversation::new(RECORD_BYTES_MAX);
+            receiver.set_credits(credits);
+            Ends { sender, receiver, came: Vec::new() }
+        }
+
+        /// All that either has to say, a packet a time. What of the receiver is lost it says again.
+        fn talk(&mut self, mut loses: usize) {
+            let mut effects = Vec::new();
+            loop {
+                let (mut out, mut said, mut answer, mut answered) = (vec![], vec![], vec![], vec![]);
+                self.sender.write_outgoing(&mut out, 450, &mut said);
+                let mut kept = true;
+                for frame in &frame::decode(&out).unwrap_or_default() {
+                    kept &= self.receiver.apply(PEER, frame, &mut effects);
+                }
+                match kept {
+                    true => self.sender.acknowledged(&said),
+                    false => self.sender.lost(&said),
+                }
+                self.receiver.write_answers(true, &mut answer, 1_100, &mut answered);
+                if loses > 0 && !answered.is_empty() {
+                    loses -= 1;
+                    self.receiver.lost(&answered);
+                } else {
+                    frame::decode(&answer).unwrap_or_default().iter().for_each(|frame| {
+                        self.sender.apply(PEER, frame, &mut effects);
+                    });
+                }
+                if out.is_empty() && answer.is_empty() {
+                    break;
+                }
+            }
+            self.came.extend(handed(&effects));
+        }
+    }
+
+    /// A receiver whose store takes nothing is sent no more than it gave, and the sender says that it waits; once it takes
+    /// some, as much more comes, also if what it says of that is lost at first (§5.12).
+    #[test]
+    fn who_does_not_take_is_sent_no_more_than_it_gave() {
+        let usual = Credits::default();
+        for (credits, each) in [(Credits { records: 4, ..usual }, 4), (Credits { bytes: 350, ..usual }, 4)] {
+            for loses in 0..3 {
+                let mut ends = Ends::new(credits);
+                for upto in (0..20).step_by(each) {
+                    if upto > 0 {
+                        ends.receiver.stored(PEER, THEIRS, upto as u64, Vec::new(), &mut Vec::new());
+                    }
+                    ends.talk(loses);
+                    // What was sent before the first word of the receiver it did not keep.
+                    assert_eq!(ends.came.len(), upto + each, "{credits:?} after {upto}");
+                    assert_eq!(ends.sender.waits_for_credit(), upto + each < 20, "{credits:?} after {upto}");
+                }
+                assert!(ends.came.iter().copied().eq(1..=20));
+            }
+        }
     }
 
     /// §9.3.

@@ -19,6 +19,7 @@ impl Endpoint {
             Command::Stored { peer, stream, upto, outcomes } => {
                 self.stored(now, peer, stream, upto, outcomes);
             }
+            Command::Taken { peer, stream, upto } => self.taken(now, peer, stream, upto),
             Command::Waiting { peer, stream, number, reason } => {
                 self.waiting(now, peer, stream, number, reason);
             }

@@ -229,6 +229,8 @@ pub struct PeerStatus {
     pub address: Option<SocketAddr>,
     /// When a packet of it last opened, if one did in this process.
     pub last_heard: Option<Time>,
+    /// A stream to it waits because it gives no credit: whoever receives there does not take what came before.
+    pub waits_for_credit: bool,
     /// The last thing that it did wrong under proven keys in this process.
     pub fault: Option<PeerMisbehaved>,
 }

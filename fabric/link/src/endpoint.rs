@@ -19,6 +19,7 @@ use sealing::{ADDRESS_TOKEN_BYTES, AddressTokens, NodeId, Run};
 use crate::bucket::Bucket;
 use crate::card_fetch::key_of_card;
 use crate::command::{Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
+use crate::credit::Credits;
 use crate::datagram::{self, Datagram, Sealed};
 use crate::effect::{Effect, MemoPlace, PeerState, PeerStatus};
 use crate::epoch::Epochs;
@@ -74,6 +75,7 @@ pub struct Endpoint {
     /// What the driver can send.
     datagram_bytes_max: usize,
     epochs: Epochs,
+    credits: Credits,
     is_discreet: bool,
     library_keys: bool,
 }
@@ -113,6 +115,7 @@ impl Endpoint {
             hello_sequence: 0,
             datagram_bytes_max: DATAGRAM_BYTES_MAX,
             epochs: Epochs::default(),
+            credits: Credits::default(),
             is_discreet: false,
             library_keys: false,
         }
@@ -127,6 +130,11 @@ impl Endpoint {
     /// entropy that is handed in: then what an endpoint does cannot be replayed.
     pub fn set_library_keys(&mut self, library_keys: bool) {
         self.library_keys = library_keys;
+    }
+
+    /// How much is given to who sends. To be said before there are peers.
+    pub fn set_credits(&mut self, credits: Credits) {
+        self.credits = credits;
     }
 
     /// When epochs end. To be said before there are peers.
@@ -147,10 +155,11 @@ impl Endpoint {
         self.rng.fill_bytes(&mut entropy);
         let (identity, card) = (Arc::clone(&self.config.identity), self.config.card.clone());
         let (datagram_bytes_max, record_bytes_max) = (self.datagram_bytes_max, self.config.record_bytes_max);
-        let (epochs, is_discreet, library_keys) = (self.epochs, self.is_discreet, self.library_keys);
+        let (epochs, credits) = (self.epochs, self.credits);
+        let (is_discreet, library_keys) = (self.is_discreet, self.library_keys);
         let config = Config { identity, card, run, entropy, record_bytes_max };
         let fresh = Endpoint::new(config);
-        *self = Endpoint { datagram_bytes_max, epochs, is_discreet, library_keys, ..fresh };
+        *self = Endpoint { datagram_bytes_max, epochs, credits, is_discreet, library_keys, ..fresh };
     }
 
     /// Runs `act` on the link of a peer; what that makes due is done when effects are polled.
@@ -265,6 +274,7 @@ impl Endpoint {
     fn new_link(&self, node: NodeId) -> Link {
         let mut link = Link::new(node, self.config.record_bytes_max);
         link.epochs = self.epochs;
+        link.conversation.set_credits(self.credits);
         link.is_discreet = self.is_discreet;
         link.conversation.recovery.set_datagram_bytes_most(self.datagram_bytes_max);
         link
@@ -393,6 +403,15 @@ impl Endpoint {
     ) {
         self.on_link(now, peer, |link, call| {
             link.conversation.stored(peer, stream, upto, outcomes, call.effects);
+            link.work_is_due = true;
+        });
+    }
+
+    /// All of a peer's stream up to `upto` was here before, and `stored` says nothing of it yet: what came of it is held no
+    /// more, so the sender gets as much more credit.
+    pub fn taken(&mut self, now: Time, peer: NodeId, stream: StreamId, upto: u64) {
+        self.on_link(now, peer, |link, call| {
+            link.conversation.taken(peer, stream, upto, call.effects);
             link.work_is_due = true;
         });
     }
@@ -638,6 +657,7 @@ impl Endpoint {
             state: PeerState::Up,
             address: None,
             last_heard: Some(resting.heard()),
+            waits_for_credit: false,
             fault: None,
         });
         self.links.get(&node).map(Link::status).or(resting)

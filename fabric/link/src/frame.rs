@@ -5,6 +5,7 @@
 use sealing::{OFFER_ACCEPT_BYTES, Tag};
 
 use crate::command::{Declaration, Outcome, StreamId};
+use crate::credit::Credit;
 use crate::epoch::{OFFER_PART_BYTES, OFFER_PARTS};
 use crate::fault::PeerMisbehaved;
 use crate::limits::{
@@ -26,11 +27,13 @@ const RECORDS: u8 = 0x11;
 const PIECE: u8 = 0x12;
 const SETTLED: u8 = 0x13;
 const TRANSIENT: u8 = 0x14;
+const BLOCKED: u8 = 0x15;
 const STORED: u8 = 0x20;
 const WAITING: u8 = 0x21;
 const READY: u8 = 0x22;
 const FORKED: u8 = 0x23;
 const ANSWERED: u8 = 0x24;
+const CREDIT: u8 = 0x25;
 
 /// What an outcome in [`ANSWERED`] is.
 const REFUSAL: u8 = 0;
@@ -120,6 +123,11 @@ pub(crate) enum Frame<'a> {
         handle: u64,
         upto: u64,
     },
+    /// There is no credit for this record and those behind it.
+    Blocked {
+        handle: u64,
+        number: u64,
+    },
     /// What is worth something now or never.
     Transient {
         from_app: &'a str,
@@ -146,6 +154,12 @@ pub(crate) enum Frame<'a> {
     Forked {
         handle: u64,
     },
+    /// How far a stream declared from `oldest` on may be sent.
+    Credit {
+        handle: u64,
+        oldest: u64,
+        credit: Credit,
+    },
 }
 
 impl From<Truncated> for PeerMisbehaved {
@@ -165,8 +179,10 @@ impl Frame<'_> {
             Frame::Declaration { .. }
             | Frame::Records { .. }
             | Frame::Piece { .. }
-            | Frame::Settled { .. } => true,
+            | Frame::Settled { .. }
+            | Frame::Blocked { .. } => true,
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
+            Frame::Credit { .. } => true,
         }
     }
 
@@ -180,8 +196,10 @@ impl Frame<'_> {
             | Frame::Records { .. }
             | Frame::Piece { .. }
             | Frame::Settled { .. }
+            | Frame::Blocked { .. }
             | Frame::Transient { .. } => true,
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
+            Frame::Credit { .. } => true,
         }
     }
 
@@ -195,6 +213,7 @@ impl Frame<'_> {
                 | Frame::Waiting { .. }
                 | Frame::Ready { .. }
                 | Frame::Forked { .. }
+                | Frame::Credit { .. }
         )
     }
 
@@ -212,6 +231,7 @@ impl Frame<'_> {
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => {
                 false
             }
+            Frame::Blocked { .. } | Frame::Credit { .. } => false,
         }
     }
 
@@ -219,7 +239,7 @@ impl Frame<'_> {
     /// (§2.4)
     pub(crate) fn may_be_in_hail(&self) -> bool {
         match self {
-            Frame::Hailed(_) => true,
+            Frame::Hailed(_) | Frame::Blocked { .. } | Frame::Credit { .. } => true,
             Frame::Stored { .. } | Frame::Waiting { .. } | Frame::Ready { .. } | Frame::Forked { .. } => true,
             frame => frame.may_be_in_hello(),
         }
@@ -271,6 +291,7 @@ impl Frame<'_> {
                 put_slice(out, bytes);
             }
             Frame::Settled { handle, upto } => put(out, SETTLED, &[*handle, *upto], &[]),
+            Frame::Blocked { handle, number } => put(out, BLOCKED, &[*handle, *number], &[]),
             Frame::Transient { from_app, to_app, payload } => {
                 out.push(TRANSIENT);
                 put_slice(out, from_app.as_bytes());
@@ -284,6 +305,9 @@ impl Frame<'_> {
             }
             Frame::Ready { handle, turn, number } => put(out, READY, &[*handle, *turn, *number], &[]),
             Frame::Forked { handle } => put(out, FORKED, &[*handle], &[]),
+            Frame::Credit { handle, oldest, credit } => {
+                put(out, CREDIT, &[*handle, *oldest, credit.number, credit.bytes], &[]);
+            }
         }
     }
 }
@@ -365,6 +389,7 @@ fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> 
         RECORDS => decode_records(reader)?,
         PIECE => decode_piece(reader)?,
         SETTLED => Frame::Settled { handle: reader.varint()?, upto: reader.varint()? },
+        BLOCKED => Frame::Blocked { handle: reader.varint()?, number: reader.varint()? },
         TRANSIENT => decode_transient(reader)?,
         kind @ (STORED | ANSWERED) => decode_stored(reader, kind == ANSWERED)?,
         WAITING => Frame::Waiting {
@@ -375,6 +400,11 @@ fn decode_one<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, PeerMisbehaved> 
         },
         READY => Frame::Ready { handle: reader.varint()?, turn: reader.varint()?, number: reader.varint()? },
         FORKED => Frame::Forked { handle: reader.varint()? },
+        CREDIT => Frame::Credit {
+            handle: reader.varint()?,
+            oldest: reader.varint()?,
+            credit: Credit { number: reader.varint()?, bytes: reader.varint()? },
+        },
         kind => return Err(PeerMisbehaved::UnknownFrame(kind)),
     })
 }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use sealing::Tag;
 
 use crate::command::{Declaration, Outcome};
+use crate::credit::{Credit, Lent};
 use crate::frame::{Frame, Told};
 use crate::limits::{
     ANSWER_BYTES_MAX, PIECE_BYTES_MIN, REASON_BYTES_MAX, REORDER_BYTES_PER_PEER_MAX, REORDER_ENTRY_BYTES,
-    TURN_BYTES_PER_PEER_MAX, WHOLE_RECORD_BYTES_MAX, WIRE_BYTES, WIRE_RECORDS,
+    TURN_BYTES_PER_PEER_MAX, WHOLE_RECORD_BYTES_MAX,
 };
 use crate::ranges::Ranges;
 use crate::recovery::Content;
@@ -23,6 +24,7 @@ pub(crate) struct Held {
     pub(crate) reorder_bytes: usize,
     /// Of records in pieces that are the next of their streams.
     pub(crate) turn_bytes: usize,
+    pub(crate) lent: Lent,
 }
 
 /// What a record that is held counts as.
@@ -90,6 +92,16 @@ pub(crate) struct Incoming {
     open_bytes: usize,
     /// The highest number that the store here said.
     stored: u64,
+    /// The highest number that the owner is done with, stored now or before, and the bytes up to it.
+    released: u64,
+    released_bytes: u64,
+    credit: Credit,
+    /// As the sender was last told, or takes it to be.
+    credit_told: Credit,
+    credit_due: bool,
+    is_credit_told: bool,
+    /// The sender has no more to go by, and waits.
+    is_blocked: bool,
     /// The highest number that the sender said is settled.
     settled: u64,
     /// Refusals and answers that the sender did not settle.
@@ -104,10 +116,18 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    pub(crate) fn new(declaration: Declaration) -> Incoming {
-        Incoming {
+    pub(crate) fn new(declaration: Declaration, held: &mut Held) -> Incoming {
+        let implied = Credit::implied(declaration.oldest);
+        let mut incoming = Incoming {
             cursor: declaration.oldest,
             stored: declaration.oldest - 1,
+            released: declaration.oldest - 1,
+            released_bytes: 0,
+            credit: Credit::default(),
+            credit_told: implied,
+            credit_due: false,
+            is_credit_told: false,
+            is_blocked: false,
             settled: declaration.oldest - 1,
             declaration: Arc::new(declaration),
             parts: BTreeMap::new(),
@@ -120,7 +140,60 @@ impl Incoming {
             turn: 0,
             turn_due: false,
             forked_due: false,
+        };
+        incoming.give_credit(held);
+        // It takes for granted what there may not be.
+        incoming.credit_due =
+            incoming.credit.number < implied.number || incoming.credit.bytes < implied.bytes;
+        incoming
+    }
+
+    /// More credit, as far as the owner is done with what came; it is said once it is worth a frame (§5.12).
+    pub(crate) fn give_credit(&mut self, held: &mut Held) {
+        let lent = &mut held.lent;
+        // The last record may have been larger than what was left.
+        let from = self.credit.bytes.max(self.released_bytes);
+        let bytes = from + lent.more(from - self.released_bytes);
+        let credits = lent.credits;
+        let number = self.released.saturating_add(credits.records.max(1));
+        self.credit = self.credit.max(Credit { number, bytes });
+        let numbers = self.credit.number.saturating_sub(self.credit_told.number);
+        let bytes = self.credit.bytes.saturating_sub(self.credit_told.bytes);
+        let is_much = 2 * numbers >= credits.records || 2 * bytes >= credits.bytes;
+        self.credit_due |= is_much || (self.is_blocked && (numbers > 0 || bytes > 0));
+    }
+
+    /// Bytes of credit beyond what the owner is done with.
+    fn credit_left(&self) -> u64 {
+        self.credit.bytes.saturating_sub(self.released_bytes)
+    }
+
+    /// The sender asks how far it may go.
+    pub(crate) fn blocked(&mut self) {
+        self.is_blocked = true;
+        self.credit_due = self.taking != Taking::Forked;
+    }
+
+    /// The owner is done with all up to `upto`.
+    fn release(&mut self, upto: u64, held: &mut Held) {
+        let left = self.credit_left();
+        while self.released < upto {
+            let bytes = self.open.pop_front().unwrap_or(0);
+            self.open_bytes -= bytes;
+            self.released_bytes += bytes as u64;
+            self.released += 1;
         }
+        held.lent.give_back(left - self.credit_left());
+        self.give_credit(held);
+    }
+
+    /// The owner had what came up to `upto` before.
+    pub(crate) fn taken(&mut self, upto: u64, held: &mut Held, deliver: &mut Vec<Delivery>) {
+        if self.taking == Taking::Forked || upto >= self.cursor || upto <= self.released {
+            return;
+        }
+        self.release(upto, held);
+        self.hand_over_held(held, deliver);
     }
 
     /// A newer declaration in the same pair of runs: the sender settled what was not handed over yet (§5.3).
@@ -129,8 +202,9 @@ impl Incoming {
             return false;
         }
         self.clear(held);
+        held.lent.give_back(self.credit_left());
         let (turn, taking) = (self.turn, self.taking.clone());
-        *self = Incoming::new(declaration);
+        *self = Incoming::new(declaration, held);
         if taking == Taking::Forked {
             self.taking = taking;
         } else if turn > 0 {
@@ -168,7 +242,7 @@ impl Incoming {
             self.parts.insert(number, Part { tag, charge, bytes: payload.to_vec(), arrived: None });
             return true;
         }
-        if !self.has_room(payload.len()) {
+        if !self.has_room() {
             return false;
         }
         self.hand_over(tag, payload.to_vec(), deliver);
@@ -178,13 +252,13 @@ impl Incoming {
 
     /// Whether no sender has a record of this number on the wire.
     fn is_beyond(&self, number: u64) -> bool {
-        number > self.stored.saturating_add(WIRE_RECORDS as u64)
+        number > self.limit().number
     }
 
     /// Hands over what is whole and in its turn. What the store has no room for stays: it was acknowledged (§5.2).
     fn hand_over_held(&mut self, held: &mut Held, deliver: &mut Vec<Delivery>) {
-        while let Some(part) = self.parts.get(&self.cursor).filter(|part| part.arrived.is_none())
-            && self.has_room(part.bytes.len())
+        while self.parts.get(&self.cursor).is_some_and(|part| part.arrived.is_none())
+            && self.has_room()
             && let Some(Part { tag, charge, bytes, .. }) = self.parts.remove(&self.cursor)
         {
             held.give_back(charge);
@@ -192,9 +266,19 @@ impl Incoming {
         }
     }
 
-    /// Whether the store has room for so many bytes more: one record at least, however large it is.
-    fn has_room(&self, bytes: usize) -> bool {
-        self.open_bytes == 0 || self.open_bytes + bytes <= WIRE_BYTES
+    /// Whether there is credit for the next record.
+    fn has_room(&self) -> bool {
+        self.limit().covers(self.cursor, self.released_bytes + self.open_bytes as u64)
+    }
+
+    /// How far the sender may be. What it takes for granted counts until it was told otherwise: what a hello carried is
+    /// acknowledged with it, so it has to be kept.
+    fn limit(&self) -> Credit {
+        if self.is_credit_told {
+            self.credit
+        } else {
+            self.credit.max(Credit::implied(self.declaration.oldest))
+        }
     }
 
     /// Hands over the next record, for which there is room.
@@ -247,7 +331,7 @@ impl Incoming {
         }
         let charge = match number == self.cursor {
             // Nothing is handed over before it is whole, so the room that there is now will be there then.
-            true if !self.has_room(total) => None,
+            true if !self.has_room() => None,
             true => held.reserve_turn(total),
             false => held.reserve_early(total),
         };
@@ -268,9 +352,7 @@ impl Incoming {
         if self.taking == Taking::Forked || upto >= self.cursor || upto < self.stored {
             return;
         }
-        for _ in self.stored..upto {
-            self.open_bytes -= self.open.pop_front().unwrap_or(0);
-        }
+        self.release(upto, held);
         self.stored = upto;
         // What the sender settled while the store synced is not said again: it might leave no room for what is news.
         let unsettled = outcomes.into_iter().filter(|(number, _)| *number > self.settled);
@@ -296,7 +378,7 @@ impl Incoming {
 
     /// Record `number` cannot be taken now (§5.7).
     pub(crate) fn wait(&mut self, number: u64, reason: String, held: &mut Held) {
-        if self.taking == Taking::Forked || number <= self.stored || number >= self.cursor {
+        if self.taking == Taking::Forked || number <= self.released || number >= self.cursor {
             return;
         }
         self.clear(held);
@@ -330,11 +412,12 @@ impl Incoming {
         self.forked_due = true;
         self.stored_due = false;
         self.turn_due = false;
+        self.credit_due = false;
     }
 
     /// Whether something is to be said; a fork only to a peer that is proven to be there.
     pub(crate) fn wants(&self, proven: bool) -> bool {
-        self.stored_due || self.turn_due || (self.forked_due && proven)
+        self.stored_due || self.turn_due || self.credit_due || (self.forked_due && proven)
     }
 
     /// Whether nothing of it is open, waits or is to be said.
@@ -363,6 +446,16 @@ impl Incoming {
         if self.stored_due && self.write_stored(handle, out, end) {
             self.stored_due = false;
             said.push(Content::Stored { handle, version: self.stored_version });
+        }
+        if self.credit_due {
+            let (oldest, credit) = (self.declaration.oldest, self.credit);
+            if (Frame::Credit { handle, oldest, credit }).append(out, end) {
+                self.credit_due = false;
+                self.is_credit_told = true;
+                self.is_blocked &= credit == self.credit_told;
+                self.credit_told = credit;
+                said.push(Content::Credit { handle, credit });
+            }
         }
         if self.turn_due {
             let (turn, number) = (self.turn, self.cursor);
@@ -402,6 +495,7 @@ impl Incoming {
     pub(crate) fn lost(&mut self, content: &Content) {
         match *content {
             Content::Stored { version, .. } if version == self.stored_version => self.stored_due = true,
+            Content::Credit { credit, .. } if credit == self.credit_told => self.credit_due = true,
             Content::Turn { turn, .. } if turn == self.turn => self.turn_due = true,
             Content::Forked { .. } => self.forked_due = true,
             _ => {}
@@ -409,6 +503,7 @@ impl Incoming {
         if self.taking == Taking::Forked {
             self.stored_due = false;
             self.turn_due = false;
+            self.credit_due = false;
         }
     }
 }

@@ -18,6 +18,7 @@ mod card_fetch;
 pub mod command;
 mod congestion;
 mod conversation;
+mod credit;
 mod datagram;
 mod datagram_size;
 mod discretion;
@@ -51,6 +52,7 @@ mod transmit;
 mod wire;
 
 pub use command::{Command, Config, Declaration, NotTaken, Outcome, Peer, Record, StreamId, Transient};
+pub use credit::Credits;
 pub use effect::{DownReason, Effect, MemoPlace, PeerState, PeerStatus};
 pub use endpoint::Endpoint;
 pub use epoch::Epochs;

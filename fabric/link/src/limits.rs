@@ -199,6 +199,15 @@ pub const WIRE_RECORDS: usize = 2 * WINDOW_RECORDS;
 /// Bytes of a stream above the oldest unsettled record that are on the wire; see [`WIRE_RECORDS`].
 pub const WIRE_BYTES: usize = 2 * WINDOW_BYTES;
 
+/// Bytes of credit for all streams of a peer that its owner is not done with: sixteen streams at full speed. A stream that
+/// has nothing left gets [`CREDIT_BYTES_MIN`] beside.
+pub const CREDIT_BYTES_PER_PEER_MAX: usize = 16 * WIRE_BYTES;
+
+/// Bytes of credit that a stream gets whatever the others have: for all streams that there may be as much as
+/// [`CREDIT_BYTES_PER_PEER_MAX`] once more at most.
+pub const CREDIT_BYTES_MIN: usize = 64 * 1024;
+const _: () = assert!(STREAMS_PER_PEER_MAX * CREDIT_BYTES_MIN <= CREDIT_BYTES_PER_PEER_MAX);
+
 /// Datagrams of a card.
 pub const CARD_PIECES_MAX: usize = 2;
 

@@ -379,6 +379,7 @@ impl Link {
             state: self.state.clone(),
             address: self.path.address(),
             last_heard: self.last_heard,
+            waits_for_credit: self.conversation.waits_for_credit(),
             fault: self.fault,
         }
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use sealing::Tag;
 
 use crate::command::{Declaration, NotTaken, Record};
+use crate::credit::Credit;
 use crate::fault::PeerMisbehaved;
 use crate::frame::{Frame, put_records_head};
 use crate::limits::{
@@ -54,6 +55,12 @@ struct Flight {
     outcome: u64,
     /// Payload bytes of the unsettled records below `next`.
     wire_bytes: usize,
+    /// Payload bytes of all records below `next`, from the oldest of the declaration on.
+    passed_bytes: u64,
+    /// How far the receiver said that it goes; nothing yet.
+    credit: Option<Credit>,
+    /// It was told that this record waits for credit.
+    blocked_told: Option<u64>,
     /// In this process, in whatever pair.
     highest_sent: u64,
     /// The last change between waiting and ready that the peer said.
@@ -118,6 +125,9 @@ impl Flight {
             torn: BTreeSet::new(),
             outcome: oldest - 1,
             wire_bytes: 0,
+            passed_bytes: 0,
+            credit: None,
+            blocked_told: None,
             highest_sent: oldest - 1,
             turn: 0,
             hold: None,
@@ -241,7 +251,10 @@ impl Outgoing {
 
     /// Whether something is to be sent now.
     pub(crate) fn wants(&self) -> bool {
-        (self.settled_due && !self.settled_told) || self.next_to_send().is_some() || self.declaration_lost()
+        (self.settled_due && !self.settled_told)
+            || self.next_to_send().is_some()
+            || self.declaration_lost()
+            || self.is_to_say_blocked()
     }
 
     /// A declaration that was said, got lost, and stands for what flies without it.
@@ -267,17 +280,59 @@ impl Outgoing {
             }
         }
         let length = self.get(flight.next)?.payload.len();
-        let held = flight.hold.is_some_and(|hold| flight.next >= hold);
-        let records_full = flight.next >= self.declared.oldest + WIRE_RECORDS as u64;
-        // One that has no other before it goes, however large it is: the receiver has nothing of this stream open then.
-        let bytes_full = flight.wire_bytes + length > WIRE_BYTES && flight.next > flight.outcome + 1;
-        if held || records_full || bytes_full {
+        if self.is_held_up(length) || self.lacks_credit() {
             return None;
         }
         Some(match length > WHOLE_RECORD_BYTES_MAX {
             true => Next::Piece(flight.next, 0, length as u64),
             false => Next::Whole(flight.next),
         })
+    }
+
+    /// Whether the next record waits whatever the receiver gives.
+    fn is_held_up(&self, length: usize) -> bool {
+        let flight = &self.flight;
+        let held = flight.hold.is_some_and(|hold| flight.next >= hold);
+        let records_full = flight.next >= self.declared.oldest + WIRE_RECORDS as u64;
+        // One that has no other before it goes, however large it is: the receiver has nothing of this stream open then.
+        let bytes_full = flight.wire_bytes + length > WIRE_BYTES && flight.next > flight.outcome + 1;
+        held || records_full || bytes_full
+    }
+
+    fn lacks_credit(&self) -> bool {
+        let flight = &self.flight;
+        flight.credit.is_some_and(|credit| !credit.covers(flight.next, flight.passed_bytes))
+    }
+
+    /// Whether the next record waits for credit alone.
+    pub(crate) fn waits_for_credit(&self) -> bool {
+        let next = self.get(self.flight.next);
+        self.lacks_credit() && next.is_some_and(|queued| !self.is_held_up(queued.payload.len()))
+    }
+
+    /// Whether it does, and the receiver was not told.
+    fn is_to_say_blocked(&self) -> bool {
+        self.flight.blocked_told != Some(self.flight.next) && self.waits_for_credit()
+    }
+
+    /// The receiver of a stream declared from `oldest` on says how far it goes. The first that comes may be less than was
+    /// taken for granted: what was sent beyond is sent again (§5.12).
+    pub(crate) fn take_credit(&mut self, oldest: u64, credit: Credit) {
+        let is_of_this = self.flight.declaration.as_ref().is_some_and(|said| said.oldest == oldest);
+        if !is_of_this {
+            return;
+        }
+        let is_first = self.flight.credit.is_none();
+        self.flight.credit = Some(self.flight.credit.map_or(credit, |before| before.max(credit)));
+        let (mut next, mut bytes) = (self.flight.next, self.flight.passed_bytes);
+        while is_first && next > self.flight.outcome + 1 {
+            let before = bytes - self.get(next - 1).map_or(0, |queued| queued.payload.len() as u64);
+            if credit.covers(next - 1, before) {
+                break;
+            }
+            (next, bytes) = (next - 1, before);
+        }
+        self.rewind(next);
     }
 
     /// Writes what is due and fits into `room` bytes (§5.1).
@@ -299,6 +354,7 @@ impl Outgoing {
         }
         let behind = out.len();
         self.write_settled(out, end, contents);
+        self.write_blocked(out, end, contents);
         while self.write_records(out, end, contents) {}
         if out.len() == behind && self.flight.told == Told::Sent {
             // Nothing fits beside a declaration that is on its way already.
@@ -319,6 +375,14 @@ impl Outgoing {
         if frame.append(out, end) {
             contents.push(Content::Settled { handle: self.handle, upto });
             self.settled_told = true;
+        }
+    }
+
+    fn write_blocked(&mut self, out: &mut Vec<u8>, end: usize, contents: &mut Vec<Content>) {
+        let (handle, number) = (self.handle, self.flight.next);
+        if self.is_to_say_blocked() && (Frame::Blocked { handle, number }).append(out, end) {
+            self.flight.blocked_told = Some(number);
+            contents.push(Content::Blocked { handle, number });
         }
     }
 
@@ -370,7 +434,9 @@ impl Outgoing {
 
     /// A record was sent that never was before.
     fn advance(&mut self, number: u64) {
-        self.flight.wire_bytes += self.get(number).map_or(0, |queued| queued.payload.len());
+        let bytes = self.get(number).map_or(0, |queued| queued.payload.len());
+        self.flight.wire_bytes += bytes;
+        self.flight.passed_bytes += bytes as u64;
         self.flight.next = number + 1;
         self.flight.highest_sent = self.flight.highest_sent.max(number);
     }
@@ -461,6 +527,9 @@ impl Outgoing {
                 }
             }
             Content::Settled { upto, .. } if upto == self.declared.oldest - 1 => self.settled_told = false,
+            Content::Blocked { number, .. } if flight.blocked_told == Some(number) => {
+                flight.blocked_told = None
+            }
             _ => {}
         }
     }
@@ -479,6 +548,7 @@ impl Outgoing {
         let passed_over = self.bytes_of(self.flight.next..upto + 1);
         let flight = &mut self.flight;
         flight.wire_bytes += passed_over;
+        flight.passed_bytes += passed_over as u64;
         flight.outcome = upto;
         flight.next = flight.next.max(upto + 1);
         flight.flying.remove(0, upto + 1);
@@ -526,6 +596,7 @@ impl Outgoing {
         let taken_back = self.bytes_of(number..self.flight.next);
         let flight = &mut self.flight;
         flight.wire_bytes -= taken_back;
+        flight.passed_bytes -= taken_back as u64;
         flight.next = number;
         flight.flying.remove(number, u64::MAX);
         flight.lost.remove(number, u64::MAX);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::congestion::Congestion;
+use crate::credit::Credit;
 use crate::datagram_size::DatagramSize;
 use crate::limits::{
     DATAGRAM_BYTES_MAX, LOST_KEPT_MAX, PROBE_INTERVAL_MAX, REORDERING_PACKETS, SIZE_PROBE_FLIGHT, SLEPT,
@@ -39,9 +40,17 @@ pub(crate) enum Content {
         handle: u64,
         upto: u64,
     },
+    Blocked {
+        handle: u64,
+        number: u64,
+    },
     Stored {
         handle: u64,
         version: u64,
+    },
+    Credit {
+        handle: u64,
+        credit: Credit,
     },
     Turn {
         handle: u64,
@@ -81,7 +90,9 @@ impl Content {
             | Content::Records { .. }
             | Content::Piece { .. }
             | Content::Settled { .. }
+            | Content::Blocked { .. }
             | Content::Stored { .. }
+            | Content::Credit { .. }
             | Content::Turn { .. }
             | Content::Forked { .. } => true,
             Content::Hailed { .. }

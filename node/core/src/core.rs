@@ -651,6 +651,7 @@ impl Core {
             Command::Forked { peer, stream } => self.forked(peer, stream),
             Command::AddPeer(_)
             | Command::RemovePeer(_)
+            | Command::Taken { .. }
             | Command::Ready { .. }
             | Command::Restart { .. } => {}
         }

@@ -231,7 +231,10 @@ impl Core {
             Verdict::Forked => return self.tell_forked(peer, declaration),
             // Only the record at the number heard proves that the numbers below it are the same records. One above it
             // is out of turn behind one that waits, and comes again.
-            Verdict::Duplicate if number != inbound.heard.number => return,
+            Verdict::Duplicate if number != inbound.heard.number => {
+                let stream = declaration.stream;
+                return self.batch.commands.push(Command::Taken { peer, stream, upto: number });
+            }
             Verdict::Duplicate => {
                 self.batch.heard.insert(key);
                 return;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use link::ledger::{Heard, Verdict};
-use link::{Config, Declaration, Endpoint, Epochs, Outcome, Peer, Record, StreamId, Time};
+use link::{Config, Credits, Declaration, Endpoint, Epochs, Outcome, Peer, Record, StreamId, Time};
 use sealing::{Card, Identity, NodeId, Run, Tag};
 
 /// A stream of ours to one peer, as rows.
@@ -89,6 +89,7 @@ pub struct Node {
     /// What its driver can send.
     pub datagram_bytes_max: usize,
     pub epochs: Epochs,
+    pub credits: Credits,
     pub is_discreet: bool,
 }
 
@@ -125,6 +126,7 @@ impl Node {
             clock_offset: 0,
             datagram_bytes_max: link::limits::DATAGRAM_BYTES_MAX,
             epochs: Epochs::default(),
+            credits: Credits::default(),
             is_discreet: false,
         }
     }
@@ -147,6 +149,7 @@ impl Node {
         let mut endpoint = Endpoint::new(config);
         endpoint.set_datagram_bytes_max(self.datagram_bytes_max);
         endpoint.set_epochs(self.epochs);
+        endpoint.set_credits(self.credits);
         endpoint.set_discreet(self.is_discreet);
         for peer in &self.peers {
             let memo = self.memos.get(&peer.node).copied().map(link::MemoPlace);
@@ -274,6 +277,8 @@ impl Node {
                 if number == heard.number {
                     self.after.push(After::Stored(peer, stream));
                     self.dirty = true;
+                } else if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.taken(now, peer, stream, number);
                 }
                 return;
             }

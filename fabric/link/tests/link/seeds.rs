@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use link::{Epochs, Span, Time};
+use link::{Credits, Epochs, Span, Time};
 
 use crate::world::{FAULTS, Less, SECOND, World};
 
@@ -15,7 +15,8 @@ const LIVENESS_SECONDS: u64 = 130;
 const LIVENESS_SECONDS_AFTER_A_DAY: u64 = 600;
 
 /// Kinds of faults and events that a usual run reaches.
-const KINDS: [&str; 34] = [
+const KINDS: [&str; 35] = [
+    "a sender waited for credit",
     "a link with streams went to rest",
     "a link woke",
     "reflection",
@@ -58,7 +59,8 @@ fn storm(seed: u64, rollbacks: bool, less: Less, prepare: fn(&mut World)) -> Wor
     world.clocks_differ = seed % 4 != 3;
     world.nodes.iter_mut().for_each(|node| node.datagram_bytes_max = 1_472);
     let epochs = epochs(seed);
-    world.nodes.iter_mut().for_each(|node| node.epochs = epochs);
+    let credits = credits(seed);
+    world.nodes.iter_mut().for_each(|node| (node.epochs, node.credits) = (epochs, credits));
     world.kills_between_epochs = true;
     for node in 0..3 {
         world.nodes[node].is_discreet = (seed / 8) % 4 == node as u64;
@@ -114,6 +116,16 @@ fn epochs(seed: u64) -> Epochs {
         2 => Epochs { rest_after: Span::seconds(2), bytes: 1_500_000, ..usual },
         3 => Epochs { span: Span::milliseconds(700), ..usual },
         _ => Epochs { span: Span::seconds(1), bytes: 1_500_000, rest_after: Span::milliseconds(20) },
+    }
+}
+
+/// Credit that is scarce in some worlds: a record at a time, some bytes, or little for all streams.
+fn credits(seed: u64) -> Credits {
+    let usual = Credits::default();
+    match seed / 20 % 4 {
+        0 | 1 => usual,
+        2 => Credits { records: 1 + seed % 3, ..usual },
+        _ => Credits { bytes: 1 + seed * 700 % 5_000, bytes_per_peer: 3_000, ..usual },
     }
 }
 

@@ -350,6 +350,13 @@ impl World {
             }
             self.carry_out(node, effect);
         }
+        let at = &self.nodes[node];
+        let waits = |peer: &Peer| {
+            at.endpoint.as_ref().and_then(|e| e.peer_status(peer.node)).is_some_and(|s| s.waits_for_credit)
+        };
+        if at.peers.iter().any(waits) {
+            self.reach("a sender waited for credit");
+        }
         if self.nodes[node].begin_commit() {
             let (run, delay) = (self.nodes[node].runs, u64::from(self.below(20_000)));
             self.schedule(delay, Happening::Commits { node, run });
