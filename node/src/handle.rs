@@ -139,6 +139,11 @@ pub enum Control {
         /// The node's text, `sv1…`, or an address.
         node: String,
     },
+    /// This copy of the node goes on with a peer that took another one.
+    Resume {
+        /// The node's text, `sv1…`.
+        node: String,
+    },
     /// All peers with how their links are.
     Peers,
     /// How the node is.

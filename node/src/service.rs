@@ -218,6 +218,11 @@ impl Handle for Service {
                     node.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
                 self.ask_control(node_core::Control::RemovePeer(node)).await
             }
+            Control::Resume { node } => {
+                let node: NodeId =
+                    node.trim().parse().map_err(|error| ControlError::Shape(format!("{error}")))?;
+                self.ask_control(node_core::Control::Resume(node)).await
+            }
             Control::Peers => {
                 let mut status = self.ask_control(node_core::Control::Status).await?;
                 Ok(status["peers"].take())

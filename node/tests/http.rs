@@ -149,6 +149,8 @@ impl Handle for Memory {
             }
             Control::RemovePeer { node } if node == "sv1ben" => Ok(json!({ "removed": node })),
             Control::RemovePeer { node } => Err(ControlError::NoSuchPeer { node }),
+            Control::Resume { node } if node == "sv1ben" => Ok(json!({ "resumed": node })),
+            Control::Resume { node } => Err(ControlError::NoSuchPeer { node }),
             Control::Peers => Ok(json!(["sv1ben"])),
             Control::Status => Ok(json!({ "up": true })),
             Control::Plan { source } if source == "long" => {
@@ -572,6 +574,9 @@ fn control() {
     check(&[
         ("GET", "/-/status", &[OPERATOR], "", 200, r#"{"up":true}"#),
         ("GET", "/-/peers", &[OPERATOR], "", 200, r#"["sv1ben"]"#),
+        ("POST", "/-/peers/sv1ben/resume", &[OPERATOR], "", 200, r#"{"resumed":"sv1ben"}"#),
+        ("POST", "/-/peers/sv1tim/resume", &[OPERATOR], "", 404, "no_such_peer"),
+        ("POST", "/-/peers/sv1ben/resume", &[], "", 401, "unauthorized"),
         ("GET", "/-/peers", &[("Authorization", "bearer a-token-of-some-length")], "", 200, r#"["sv1ben"]"#),
         ("GET", "/-/backup", &[], "", 401, "unauthorized"),
         ("GET", "/-/backup", &[OPERATOR], "", 503, "full"),

@@ -351,6 +351,16 @@ pub enum PeerCommand {
     /// Say who the peers are
     #[command(after_help = EXIT_CODES)]
     List(At),
+    /// Two copies of this node ran, and the peer took the other: let this one go on, which runs
+    #[command(after_help = EXIT_CODES)]
+    Resume {
+        /// The folder.
+        #[command(flatten)]
+        at: At,
+        /// The node, sv1…, or what it is called here
+        #[arg(value_name = "NODE")]
+        peer: NodeOrName,
+    },
     /// Talk to a node no more, or give up what waits for an address on the web
     #[command(after_help = EXIT_CODES)]
     Remove {
@@ -447,6 +457,7 @@ impl Arguments {
                 PeerCommand::List(At { json, .. })
                 | PeerCommand::SafetyNumber { at: At { json, .. }, .. }
                 | PeerCommand::Add { at: At { json, .. }, .. }
+                | PeerCommand::Resume { at: At { json, .. }, .. }
                 | PeerCommand::Remove { at: At { json, .. }, .. },
             ) => *json,
             Command::Store(command) => command.json(),
@@ -561,6 +572,10 @@ mod tests {
         check("app lsp", "App(Lsp)");
         check("completions bash", "Completions { shell: Bash }");
         check("man d", r#"Man { dir: "d" }"#);
+        check(
+            "peer resume --dir d ben",
+            r#"Peer(Resume { at: At { dir: "d", json: false }, peer: Name("ben") })"#,
+        );
         check(
             "peer remove --dir d ben",
             r#"Peer(Remove { at: At { dir: "d", json: false }, peer: Name("ben") })"#,

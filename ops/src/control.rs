@@ -90,6 +90,14 @@ impl Control {
         self.read(request.header("Authorization", &self.authorization()).call()).map(drop)
     }
 
+    /// Has this copy of the node go on with a peer that took another one.
+    ///
+    /// # Errors
+    /// As [`status`](Self::status).
+    pub fn resume(&self, node: &str) -> anyhow::Result<()> {
+        self.post(&format!("/-/peers/{}/resume", as_segment(node)), &json!({})).map(drop)
+    }
+
     /// The backup that the node makes of itself, as it comes: however long it takes.
     ///
     /// # Errors

@@ -56,6 +56,9 @@ fn run(arguments: Arguments, output: &mut Output) -> anyhow::Result<ExitCode> {
             peer::safety_number(&at.dir, peer, output).map(|()| ExitCode::SUCCESS)
         }
         Command::Peer(PeerCommand::List(at)) => peer::list(&at.dir, output).map(|()| ExitCode::SUCCESS),
+        Command::Peer(PeerCommand::Resume { at, peer }) => {
+            peer::resume(&at.dir, peer, output).map(|()| ExitCode::SUCCESS)
+        }
         Command::Peer(PeerCommand::Remove { at, peer }) => {
             peer::remove(&at.dir, peer, output).map(|()| ExitCode::SUCCESS)
         }

@@ -137,6 +137,27 @@ pub fn remove(dir: &Path, peer: NodeOrName, output: &mut Output) -> anyhow::Resu
     output.say(|| format!("{node} is no peer any more"), || json!({ "removed": node.to_string() }))
 }
 
+/// Has this copy of the node go on with a peer that took another one.
+///
+/// # Errors
+/// As [`id`]; the node does not run, is no peer, or took no other copy.
+pub fn resume(dir: &Path, peer: NodeOrName, output: &mut Output) -> anyhow::Result<()> {
+    must_be_a_nodes(dir)?;
+    let node = match peer {
+        NodeOrName::Node(node) => node,
+        NodeOrName::Name(name) => named(&name, &peers(dir)?)?,
+        NodeOrName::Endpoint(endpoint) => anyhow::bail!("{endpoint} is an address on the web, not a peer"),
+    };
+    let Some(control) = Control::of(dir)? else {
+        anyhow::bail!("the node does not run: start the copy that is to go on, and ask again")
+    };
+    control.resume(&node.to_string())?;
+    output.say(
+        || format!("this copy of the node goes on with {node}; of another one that still runs, {node} takes nothing more"),
+        || json!({ "resumed": node.to_string() }),
+    )
+}
+
 fn give_up(dir: &Path, endpoint: String, output: &mut Output) -> anyhow::Result<()> {
     match Control::of(dir)? {
         Some(control) => control.remove_peer(&endpoint)?,

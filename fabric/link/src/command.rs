@@ -138,6 +138,8 @@ pub enum Command {
     AddPeer(Box<Peer>),
     /// A peer no more.
     RemovePeer(NodeId),
+    /// A person decided that this copy of the node goes on with a peer that took another one.
+    Resume(NodeId),
     /// A stream of ours.
     Declare {
         /// To whom.
@@ -234,6 +236,7 @@ impl Command {
             | Command::Settled { peer, .. } => Some(*peer),
             Command::AddPeer(_)
             | Command::RemovePeer(_)
+            | Command::Resume(_)
             | Command::Ready { .. }
             | Command::Restart { .. } => None,
         }

@@ -14,6 +14,7 @@ impl Endpoint {
         match command {
             Command::AddPeer(peer) => self.add_peer(now, *peer),
             Command::RemovePeer(node) => self.remove_peer(node),
+            Command::Resume(node) => self.resume(now, node),
             Command::Declare { peer, declaration } => self.declare(now, peer, declaration),
             Command::Send { peer, record } => return self.send(now, peer, record),
             Command::Stored { peer, stream, upto, outcomes } => {

@@ -188,7 +188,7 @@ pub enum DownReason {
     /// It heard a later start of this node: this one was set back in time, or there is a copy of it.
     Behind,
     /// It heard a later start of this node, whose run it had confirmed: there are two copies. Nothing is said on this link
-    /// until the peer is removed here and added again.
+    /// until a person decides ([`crate::Endpoint::resume`]).
     Fenced,
 }
 
@@ -203,7 +203,7 @@ impl fmt::Display for DownReason {
             }
             DownReason::Fenced => {
                 "fenced: another copy of this node runs, and the peer took that one. Stop one of the two; for this one to \
-                 go on, remove the peer here, add it again, and start this node anew"
+                 go on: selvedge peer resume"
             }
         })
     }

@@ -342,6 +342,10 @@ impl Endpoint {
         let slot = self.next_greeting.max(now);
         let queued = self.with(now, node, |link, call| {
             link.update(&peer, call.now);
+            if link.is_fenced {
+                let state = link.state.clone();
+                call.effects.push(Effect::Peer { node, state });
+            }
             // Until it is met it is greeted, in its turn if there is no root to hail under.
             let queued = !link.hail_wanted && link.greet_at(slot);
             link.work_is_due = true;
@@ -366,6 +370,12 @@ impl Endpoint {
             self.effects.extend(effects);
         }
         self.removed.insert(node);
+    }
+
+    /// A person decided that this copy of the node goes on with a peer that took another one: a fenced link says hello again.
+    /// If this run is not above the other copy's, [`Effect::Behind`] says once more how far to go (§4.7).
+    pub fn resume(&mut self, now: Time, node: NodeId) {
+        self.with(now, node, |link, call| link.lift_fence(call));
     }
 
     /// Names a stream of ours before its first record in this process. A stream that is declared already stays as it is.

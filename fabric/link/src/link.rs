@@ -413,6 +413,20 @@ impl Link {
         self.save_memo(effects);
     }
 
+    /// A person decided that this copy goes on: the peer is greeted as one that was never met. What the two copies shared is
+    /// not used any more (§4.7).
+    pub(crate) fn lift_fence(&mut self, call: &mut Call<'_>) {
+        if !std::mem::take(&mut self.is_fenced) {
+            return;
+        }
+        (self.current, self.pending, self.answer) = (None, None, None);
+        (self.was_met, self.was_behind, self.hello_wanted) = (false, false, true);
+        self.bind();
+        self.set_state(PeerState::Quiet, call.effects);
+        self.save_memo(call.effects);
+        self.pump(call);
+    }
+
     /// Ends the link's sessions and starts its streams anew; its place is emptied.
     pub(crate) fn forget_sessions(&mut self, effects: &mut Vec<Effect>) {
         self.current = None;

@@ -15,11 +15,11 @@ use crate::rows::{self, PeerRow};
 use crate::shares::Waits;
 use crate::web::{Web, WebRoute};
 use engine::App;
-use link::{Command, Declaration, Outcome, Peer, PeerState, StreamId};
+use link::{Command, Declaration, DownReason, Outcome, Peer, PeerState, StreamId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use sealing::{Card, NodeId, Run, Ticket};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::Synced;
@@ -129,6 +129,8 @@ pub struct Core {
     said_to_self: usize,
     /// A peer took packets of this run: it is no run of a copy that was set back.
     confirmed: bool,
+    /// Peers with which this copy goes on, as a person said, until they told how far the other copy is.
+    resumed: BTreeSet<NodeId>,
     /// What goes on when its app has room again.
     pub(crate) waits: Waits,
     /// What goes on when the open batch has room for it again: at most one of each kind a stream of ours.
@@ -168,6 +170,7 @@ impl Core {
             own_declarations: BTreeMap::new(),
             said_to_self: 0,
             confirmed: false,
+            resumed: BTreeSet::new(),
             waits: Waits::default(),
             postponed: VecDeque::new(),
             timers_wait: None,
@@ -290,7 +293,10 @@ impl Core {
                 self.notice(format!("{peer} broke the protocol, and what it sent was ignored: {fault}"));
             }
             link::Effect::Peer { node, state } => {
-                self.confirmed |= state == PeerState::Up;
+                if state == PeerState::Up {
+                    self.confirmed = true;
+                    self.resumed.remove(&node);
+                }
                 self.link_states.insert(node, state);
             }
             link::Effect::Stranger { node } => self.stranger(node),
@@ -308,6 +314,7 @@ impl Core {
         let answer = match control {
             Control::AddPeer { ticket, name, addresses } => self.add_peer(&ticket, name, addresses),
             Control::RemovePeer(node) => self.remove_peer(node),
+            Control::Resume(node) => self.resume(node),
             Control::GiveUp(endpoint) => match self.give_up(reply, &endpoint) {
                 Ok(()) => return,
                 Err(error) => Err(error),
@@ -357,6 +364,19 @@ impl Core {
         self.write_peer(node, row);
         self.strangers.retain(|stranger| *stranger != node);
         self.batch.streams.extend(self.outbox.streams_to(node));
+        Ok(Reply::Done)
+    }
+
+    /// A person decided between two copies of this node: this one goes on with the peer, above the other one's run.
+    fn resume(&mut self, node: NodeId) -> Result<Reply, ControlError> {
+        if !self.is_peer(node) {
+            return Err(ControlError::NoSuchPeer(node));
+        }
+        if self.link_states.get(&node) != Some(&PeerState::Down { why: DownReason::Fenced }) {
+            return Err(ControlError::NotFenced(node));
+        }
+        self.resumed.insert(node);
+        self.batch.commands.push(Command::Resume(node));
         Ok(Reply::Done)
     }
 
@@ -429,9 +449,12 @@ impl Core {
         if known < self.run.counter {
             return;
         }
-        if self.confirmed || known - self.run.counter > RUNS_SKIPPED_MAX {
+        // Between copies a person decides, and may have.
+        let stays = self.confirmed && !self.resumed.remove(&peer);
+        if stays || known - self.run.counter > RUNS_SKIPPED_MAX {
             return self.notice(format!(
-                "{peer} knows of a later start of this node: another copy of its folder runs somewhere. Stop one of them"
+                "{peer} knows of a later start of this node: another copy of its folder runs somewhere. Stop one of them; \
+                 for this one to go on: selvedge peer resume"
             ));
         }
         self.notice(format!(
@@ -440,6 +463,7 @@ impl Core {
         let mut random = [0; 16];
         random.copy_from_slice(&self.entropy()[..16]);
         self.run = Run { counter: known + 1, random };
+        self.confirmed = false;
         self.batch.change(rows::RUN, Vec::new(), Some(rows::encode(&self.run.counter)));
         self.batch.commands.push(Command::Restart { run: self.run });
         self.link_states.clear();
@@ -651,6 +675,7 @@ impl Core {
             Command::Forked { peer, stream } => self.forked(peer, stream),
             Command::AddPeer(_)
             | Command::RemovePeer(_)
+            | Command::Resume(_)
             | Command::Taken { .. }
             | Command::Ready { .. }
             | Command::Restart { .. } => {}

@@ -75,6 +75,8 @@ pub enum Control {
     },
     /// End it: links, and unsettled sends as unknown.
     RemovePeer(NodeId),
+    /// This copy of the node goes on with a peer that took another one.
+    Resume(NodeId),
     /// Give up what waits for this address on the web now: its apps hear that it was refused. The answer comes when all of
     /// it is.
     GiveUp(String),
@@ -210,6 +212,11 @@ pub enum ControlError {
     /// No such peer.
     #[error("{0} is no peer of this node: `selvedge peer list` shows them")]
     NoSuchPeer(NodeId),
+    /// There is no other copy of this node that it took.
+    #[error(
+        "{0} took no other copy of this node: only a link that `selvedge status` shows as fenced is to be resumed"
+    )]
+    NotFenced(NodeId),
     /// Nothing waits for it.
     #[error("nothing waits for {0}: `selvedge status` shows what does")]
     NothingWaits(String),

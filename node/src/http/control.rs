@@ -100,6 +100,17 @@ pub(super) async fn remove_peer<H: Handle>(
     carry_out(&shared, &headers, Control::RemovePeer { node }).await
 }
 
+/// `POST /-/peers/{node}/resume`
+pub(super) async fn resume<H: Handle>(
+    State(shared): State<Arc<Shared<H>>>,
+    path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    check_token(&shared, &headers)?;
+    let Path(node) = path.map_err(|error| Problem::shape(error.body_text()))?;
+    carry_out(&shared, &headers, Control::Resume { node }).await
+}
+
 async fn carry_out<H: Handle>(
     shared: &Shared<H>,
     headers: &HeaderMap,

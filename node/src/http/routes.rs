@@ -46,6 +46,7 @@ pub(super) fn router<H: Handle>(handle: H, stopping: watch::Receiver<()>, answer
         .route("/{app}/", get(page::app::<H>))
         .route("/-/peers", get(control::peers::<H>).post(control::add_peer::<H>))
         .route("/-/peers/{node}", delete(control::remove_peer::<H>))
+        .route("/-/peers/{node}/resume", post(control::resume::<H>))
         .route("/-/backup", get(backup::backup::<H>))
         .route("/-/plan", post(control::plan::<H>))
         .route("/-/status", get(control::status::<H>))

@@ -157,6 +157,10 @@ impl Net {
                         let place = process.memos.get(&peer).copied();
                         process.endpoint.place_read(self.now, peer, place);
                     }
+                    Effect::Woke { peer } => {
+                        let known = self.peers.iter().filter(|known| known.node == peer);
+                        known.for_each(|known| process.endpoint.add_peer(self.now, known.clone()));
+                    }
                     Effect::Behind { known, .. } => process.behind.push(known),
                     Effect::Misbehaved { fault, .. } => panic!("{fault}"),
                     _ => {}
@@ -223,11 +227,16 @@ fn of_two_copies_one_is_fenced_until_a_person_decides() {
     net.run(600);
     assert_eq!((net.processes[copy].stored, net.processes[copy].got), (2, 1));
     assert_eq!((net.processes[ann].endpoint.next_timeout(), net.processes[ann].got), (None, 1));
-    // A person stops the copy, removes the peer here and adds it again, and this one goes on above the other.
-    net.processes[copy].endpoint = endpoint(&identity(9), 1, copy);
-    net.processes[ann].endpoint.remove_peer(ben_id);
+    // A person says that this one goes on. It is told how far the other is, and goes on above that.
+    let now = net.now;
+    net.processes[ann].endpoint.resume(now, ben_id);
     net.settle();
-    net.start(ann, starts + 2);
+    net.run(10);
+    assert_eq!(net.state(ann, ben_id), PeerState::Up);
+    // The other one is fenced as soon as it speaks.
+    net.send(copy, ben_id);
+    net.run(60);
+    assert_eq!((net.state(copy, ben_id), net.state(ann, ben_id)), (FENCED, PeerState::Up));
     net.send(ben, ann_id);
     net.run(120);
     assert_eq!(net.state(ann, ben_id), PeerState::Up);
