@@ -109,6 +109,12 @@ class Transient:
 
 
 @dataclass(frozen=True)
+class Blocked:
+    handle: int
+    number: int
+
+
+@dataclass(frozen=True)
 class Stored:
     handle: int
     up_to: int
@@ -135,11 +141,19 @@ class Forked:
     handle: int
 
 
+@dataclass(frozen=True)
+class Credit:
+    handle: int
+    oldest: int
+    number: int
+    bytes: int
+
+
 # 2.3
 ASKS_FOR_NO_ACK = (Padding, Close, Ack, PathResponse, Transient)
 # 2.4
 OF_A_HELLO = (Padding, Ping, Declaration, Records, Piece, Settled)
-OF_A_HAIL = (*OF_A_HELLO, Hailed, Stored, Waiting, Ready, Forked)
+OF_A_HAIL = (*OF_A_HELLO, Hailed, Stored, Waiting, Ready, Forked, Blocked, Credit)
 # 6.1: packets of these alone move nothing.
 PROBING = (Padding, PathChallenge, PathResponse)
 
@@ -268,11 +282,13 @@ READERS = {
     0x12: read_piece,
     0x13: lambda reader: Settled(reader.varint(), reader.varint()),
     0x14: lambda reader: Transient(reader.text(APP_BYTES), reader.text(APP_BYTES), reader.bytes(SMALL_PAYLOAD_BYTES)),
+    0x15: lambda reader: Blocked(reader.varint(), reader.varint()),
     0x20: lambda reader: read_stored(reader, with_kind=False),
     0x21: lambda reader: Waiting(reader.varint(), reader.varint(), reader.varint(), reader.text(reader.left())),
     0x22: lambda reader: Ready(reader.varint(), reader.varint(), reader.varint()),
     0x23: lambda reader: Forked(reader.varint()),
     0x24: lambda reader: read_stored(reader, with_kind=True),
+    0x25: lambda reader: Credit(reader.varint(), reader.varint(), reader.varint(), reader.varint()),
 }
 
 

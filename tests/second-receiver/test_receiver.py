@@ -195,6 +195,7 @@ class Receiver(unittest.TestCase):
             ("a frame's type in two bytes", [b"\x40\x01"], 0, False, True),
             ("a small record in pieces", [head + piece(0, 1, TAG, bytes(800), 0, 800)], 0, False, True),
             ("a declaration from 0 on", [declaration(0, 0, 9, bytes(8))], 0, False, True),
+            ("a stream that waits for credit, where none is ever said", [head + b"\x15" + varint(0) + varint(513)], 0, True, False),
             ("a declaration of nothing yet", [declaration(0, 1, 0, bytes(8))], 0, True, False),
             ("two records of two lengths under one number", [head + piece(0, 1, TAG, bytes(900), 0, 64), piece(0, 1, TAG, bytes(901), 64, 64)], 0, False, True),
         ]
