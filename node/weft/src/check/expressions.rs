@@ -470,7 +470,7 @@ impl Body<'_, '_> {
                 let mut diagnostic = Diagnostic::new(Code::NotAList, list.span, format!("{name} is no list"));
                 if *other == Type::Text {
                     diagnostic =
-                        diagnostic.note("a text is not taken apart; there are `length` and `contains`");
+                        diagnostic.note("a part of a text is `slice(text, from, count)`; there are `length` and `contains`, too");
                 } else if let (Type::Optional(inner), text) = (other, self.short(list.span))
                     && matches!(**inner, Type::List(_))
                 {
