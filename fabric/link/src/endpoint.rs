@@ -258,6 +258,11 @@ impl Endpoint {
         }
     }
 
+    #[cfg(fuzzing)]
+    pub(crate) fn link_mut(&mut self, node: NodeId) -> Option<&mut Link> {
+        self.links.get_mut(&node)
+    }
+
     /// Takes a link out of all tables.
     fn forget(&mut self, node: NodeId) -> Option<Link> {
         let link = self.links.remove(&node)?;

@@ -28,6 +28,8 @@ mod endpoint;
 mod epoch;
 pub mod fault;
 mod frame;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod greet;
 mod hello;
 mod incoming;
