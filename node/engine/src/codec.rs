@@ -23,11 +23,17 @@ pub(crate) enum Unwritable {
 }
 
 /// Whether a value is of a type, its parts not looked at.
-#[inline]
+#[inline(always)]
 pub(crate) fn is_of(value: &Value, kind: &Type) -> bool {
     match (kind, value) {
-        (Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_), Value::Word(_))
-        | (Type::Text | Type::Endpoint, Value::Text(_))
+        (Type::Bool | Type::Int | Type::Time | Type::Duration | Type::Enum(_), Value::Word(_)) => true,
+        _ => is_of_other(value, kind),
+    }
+}
+
+fn is_of_other(value: &Value, kind: &Type) -> bool {
+    match (kind, value) {
+        (Type::Text | Type::Endpoint, Value::Text(_))
         | (Type::Optional(_), Value::None)
         | (Type::Node, Value::Node(_))
         | (Type::Real, Value::Real(_))

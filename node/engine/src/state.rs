@@ -172,20 +172,15 @@ impl State {
         (self.undo.merged(), Lists { lists: &self.lists, timers: &self.timers, have_moved })
     }
 
-    #[inline(always)]
     fn log(&mut self, list: u32, place: (Key, Option<Slot>), before: Before) -> Result<(), Fault> {
-        match list {
-            // Nobody sees what a local list was.
-            SCRATCH..TIMERS => Ok(()),
-            list => self.undo.push(list, place, before),
-        }
+        if is_seen(list) { self.undo.push(list, place, before) } else { Ok(()) }
     }
 
     /// Adds a row of a key that none has.
     pub(crate) fn add(&mut self, list: u32, key: Key, row: &[Value]) -> Result<(), Fault> {
         let keyed = self.keyed_mut(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let slot = keyed.add(&key, row)?;
-        self.log(list, (key, Some(slot)), Before::Row(None))
+        if is_seen(list) { self.undo.push_added(list, key, slot) } else { Ok(()) }
     }
 
     /// Puts a row where its key says.
@@ -244,7 +239,9 @@ impl State {
         if !keyed.put_plain(slot, field, word) {
             return Ok(false);
         }
-        self.log(list, (Key::Word(key), Some(slot)), Before::Field(field, Value::Word(before)))?;
+        if is_seen(list) {
+            self.undo.push_word(list, (key, slot), (field, before))?;
+        }
         Ok(true)
     }
 
@@ -325,6 +322,11 @@ impl State {
             _ => None,
         }
     }
+}
+
+/// Whether what was in a list matters: nobody sees what a local one was.
+fn is_seen(list: u32) -> bool {
+    !(SCRATCH..TIMERS).contains(&list)
 }
 
 impl From<Full> for Fault {

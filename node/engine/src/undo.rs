@@ -63,14 +63,19 @@ pub(crate) struct Merged<'u> {
     pub(crate) changes: &'u [Change],
     /// Lists and the numbers that their counters had.
     pub(crate) counters: &'u [(u32, i64)],
-    /// Whether no row was changed twice.
-    pub(crate) once: bool,
+    /// If so, no row was changed twice; where rows were not changed in order nobody looked.
+    pub(crate) surely_once: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Undo {
-    /// In the order in which they were made.
+    /// In the order in which they were made; behind them come some of earlier events, to be written over: most changes
+    /// are of words, of which a word is then all that is written.
     changes: Vec<Change>,
+    /// How many are of this event.
+    used: usize,
+    /// Whether some hold what is to be dropped.
+    holds: bool,
     /// The list of each counter that another number was put into, each once, and the number that was there.
     counters: Vec<(u32, i64)>,
     /// Whether the order in which they were made is not that of lists and keys, each once.
@@ -83,7 +88,6 @@ pub(crate) struct Undo {
 
 impl Undo {
     /// Notes what a row, a field, a variable or a timer was; `slot` is where the row stands now.
-    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         list: u32,
@@ -91,14 +95,65 @@ impl Undo {
         before: Before,
     ) -> Result<(), Fault> {
         self.has_moved |= slot.is_none() && matches!(before, Before::Row(Some(_)));
-        if let Some(last) = self.changes.last() {
-            self.is_mixed |= (last.list, &last.key) >= (list, &key);
+        self.holds |= !matches!((&key, &before), (Key::Word(_), Before::Row(None)));
+        self.look_at_order(list, &key);
+        let change = Change { list, slot: slot.map_or(NOWHERE, Slot::number), key, before };
+        match self.changes.get_mut(self.used) {
+            Some(place) => *place = change,
+            None => self.changes.push(change),
         }
-        self.changes.push(Change { list, slot: slot.map_or(NOWHERE, Slot::number), key, before });
-        if self.changes.len() <= self.unmerged.max(UNMERGED) {
-            return Ok(());
+        self.count_one()
+    }
+
+    /// As [`Undo::push`], for a word in a field of a row by one.
+    #[inline(always)]
+    pub(crate) fn push_word(
+        &mut self,
+        list: u32,
+        (key, slot): (i64, Slot),
+        (field, before): (u16, i64),
+    ) -> Result<(), Fault> {
+        let Some(Change { list: in_list, slot: at, key: Key::Word(of), before: was }) =
+            self.changes.get_mut(self.used)
+        else {
+            let before = Before::Field(field, Value::Word(before));
+            return self.push(list, (Key::Word(key), Some(slot)), before);
+        };
+        (*in_list, *at, *of) = (list, slot.number(), key);
+        match was {
+            Before::Field(number, Value::Word(word)) => (*number, *word) = (field, before),
+            other => *other = Before::Field(field, Value::Word(before)),
         }
-        self.make_few()
+        self.look_at_order(list, &Key::Word(key));
+        self.count_one()
+    }
+
+    /// As [`Undo::push`], for a row of a key that had none.
+    #[inline(always)]
+    pub(crate) fn push_added(&mut self, list: u32, key: Key, slot: Slot) -> Result<(), Fault> {
+        match (&key, self.changes.get_mut(self.used)) {
+            (
+                Key::Word(key),
+                Some(Change { list: in_list, slot: at, key: Key::Word(of), before: Before::Row(None) }),
+            ) => (*in_list, *at, *of) = (list, slot.number(), *key),
+            _ => return self.push(list, (key, Some(slot)), Before::Row(None)),
+        }
+        self.look_at_order(list, &key);
+        self.count_one()
+    }
+
+    /// Looks whether a change comes behind the one before it.
+    #[inline(always)]
+    fn look_at_order(&mut self, list: u32, key: &Key) {
+        if let Some(last) = self.used.checked_sub(1).and_then(|last| self.changes.get(last)) {
+            self.is_mixed |= (last.list, &last.key) >= (list, key);
+        }
+    }
+
+    #[inline(always)]
+    fn count_one(&mut self) -> Result<(), Fault> {
+        self.used += 1;
+        if self.used <= self.unmerged.max(UNMERGED) { Ok(()) } else { self.make_few() }
     }
 
     /// Notes what a list's counter was before it was another one.
@@ -111,8 +166,8 @@ impl Undo {
     #[cold]
     fn make_few(&mut self) -> Result<(), Fault> {
         self.merge();
-        self.unmerged = 2 * self.changes.len();
-        match self.changes.len() {
+        self.unmerged = 2 * self.used;
+        match self.used {
             0..=CHANGES_MAX => Ok(()),
             _ => Err(Fault::Budget { unit: "changed rows and fields", limit: CHANGES_MAX as u64 }),
         }
@@ -120,8 +175,10 @@ impl Undo {
 
     /// All changes, the last one first.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Change> + use<> {
-        (self.unmerged, self.is_mixed, self.has_moved) = (0, false, false);
-        std::mem::take(&mut self.changes).into_iter().rev()
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.truncate(self.used);
+        self.forget_changes();
+        changes.into_iter().rev()
     }
 
     /// All counters.
@@ -131,27 +188,35 @@ impl Undo {
 
     /// Forgets all: what is, stays.
     pub(crate) fn clear(&mut self) {
-        (self.unmerged, self.is_mixed, self.has_moved) = (0, false, false);
         self.counters.clear();
-        self.changes.clear();
-        self.changes.shrink_to(UNMERGED);
+        self.forget_changes();
+    }
+
+    fn forget_changes(&mut self) {
+        if self.holds || self.changes.len() > UNMERGED {
+            self.changes.clear();
+            self.changes.shrink_to(UNMERGED);
+        }
+        (self.used, self.holds, self.unmerged) = (0, false, 0);
+        (self.is_mixed, self.has_moved) = (false, false);
     }
 
     /// What is changed, in the order of lists and keys: of each row the row that was there, or some of its fields; and
     /// counters in the order of lists.
     pub(crate) fn merged(&mut self) -> Merged<'_> {
-        let once = !self.is_mixed;
+        let surely_once = !self.is_mixed;
         if self.is_mixed {
             self.merge();
         }
         if self.counters.len() > 1 {
             self.counters.sort_unstable();
         }
-        Merged { changes: &self.changes, counters: &self.counters, once }
+        Merged { changes: &self.changes[..self.used], counters: &self.counters, surely_once }
     }
 
     /// Leaves one change of a row or field: back to what it was at the beginning.
     fn merge(&mut self) {
+        self.changes.truncate(self.used);
         // Stable: those of a row stay in the order in which they were made.
         self.changes.sort_by(Change::compare_rows);
         if !self.changes.array_windows().any(|[left, right]| left.is_of_same_row(right)) {
@@ -183,6 +248,7 @@ impl Undo {
             }
         }
         self.changes = merged;
+        self.used = self.changes.len();
     }
 }
 
@@ -234,7 +300,7 @@ mod tests {
         for at in 0..50_000 {
             let before = Before::Field(1, Value::Word(at));
             assert!(undo.push(0, (Key::Word(at % 100), None), before).is_ok());
-            assert!(undo.changes.len() <= UNMERGED + 1);
+            assert!(undo.used <= UNMERGED + 1);
         }
         assert_eq!(undo.merged().changes.len(), 100);
     }

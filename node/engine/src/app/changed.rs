@@ -22,7 +22,7 @@ pub(super) fn deltas(
 ) -> Result<(Deltas, bool), EventError> {
     let is_transient = |list: u32| module.lists.get(list as usize).is_some_and(|list| list.transient);
     let mut transient = false;
-    let (Merged { changes, counters, once }, lists) = state.changes();
+    let (Merged { changes, counters, surely_once }, lists) = state.changes();
     let mut deltas = Deltas::with_room(changes.len() + counters.len());
     for changes in changes.chunk_by(Change::is_of_same_row) {
         let [first @ Change { list, key, before, .. }, ..] = changes else { continue };
@@ -33,7 +33,7 @@ pub(super) fn deltas(
         let bytes = match (before, lists.get(*list)) {
             (_, Some(List::Keyed(keyed))) => {
                 let slot = lists.slot(first, keyed);
-                if is_as_it_was(keyed, slot, changes, once) {
+                if is_as_it_was(keyed, slot, changes, surely_once) {
                     continue;
                 }
                 push_row(&mut deltas, first, (keyed, slot), module, *left)
@@ -114,7 +114,8 @@ pub(super) fn encoded_variable(value: &Value, list: u32, module: &Module) -> Opt
     put_variable(value, list, module, usize::MAX, &mut row).ok().map(|()| row)
 }
 
-/// Appends a row; its fields from the first that is no plain word on if they have at most `limit` bytes.
+/// Appends a row; its fields from the first that is no plain word on if they have at most `limit` bytes. The words before
+/// them are not counted: who has a limit looks at all bytes, too.
 #[inline(always)]
 pub(super) fn put_row(
     keyed: &Keyed,
@@ -167,10 +168,15 @@ pub(super) fn put_variable(
 
 /// Whether a row that was changed is the same again.
 #[inline(always)]
-fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change], once: bool) -> bool {
+fn is_as_it_was(keyed: &Keyed, slot: Option<Slot>, changes: &[Change], surely_once: bool) -> bool {
     match changes {
-        // A row that was added and is there; and nobody gives a field the same word.
-        [Change { before: Before::Row(None) | Before::Field(_, Value::Word(_)), .. }] if once => false,
+        // A row that was added is there, and `State::update_plain` and `Machine::set_any_field` note no same word.
+        [change @ Change { before: Before::Row(None) | Before::Field(_, Value::Word(_)), .. }]
+            if surely_once =>
+        {
+            debug_assert!(!is_back(keyed, slot, change), "what is the same was noted");
+            false
+        }
         changes => changes.iter().all(|change| is_back(keyed, slot, change)),
     }
 }

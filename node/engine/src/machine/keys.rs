@@ -3,7 +3,7 @@
 use super::Machine;
 use crate::budget::{COMPARED_BYTES, ENTRY_OPERATIONS, Fault, KEY_BYTES_MAX, VALUE_BYTES, search_operations};
 use crate::codec;
-use crate::keyed::{Key, Row, key_size, same_fields};
+use crate::keyed::{Key, Row, is_plain_word, key_size, same_fields};
 use crate::table::{Keyed, Slot};
 use weft::Value;
 use weft::code::Register;
@@ -135,9 +135,12 @@ impl Machine<'_> {
         let keyed = self.state.keyed(list).ok_or_else(|| Fault::unproven("a keyed list"))?;
         let layout = keyed.layout();
         for fields in layout.indexes.iter().filter(|fields| fields.contains(&field)) {
-            let size = |at: &u16, value: &Value| key_size(value, &layout.kinds[*at as usize]);
-            let before: usize = fields.iter().map(|at| size(at, &keyed.value(slot, *at))).sum();
-            let after = before - size(&field, &keyed.value(slot, field)) + size(&field, value);
+            let size = |at: &u16| match &layout.kinds[*at as usize] {
+                kind if is_plain_word(kind) => size_of::<i64>(),
+                kind => key_size(&keyed.value(slot, *at), kind),
+            };
+            let before: usize = fields.iter().map(size).sum();
+            let after = before - size(&field) + key_size(value, &layout.kinds[field as usize]);
             if after + key.len() > KEY_BYTES_MAX {
                 return Err(long_entry(self.module.list(list), fields, self.module));
             }

@@ -7,6 +7,7 @@ use crate::budget::{Fault, KEY_BYTES_MAX, TIMER_BYTES_MAX, VALUE_BYTES};
 use crate::codec::{Unwritable, is_of};
 use crate::keyed::{Key, Range, Row};
 use crate::state::{TIMERS_MAX, TimerKey, timer_key};
+use crate::table::Slot;
 use std::sync::Arc;
 use weft::Value;
 use weft::code::{Arithmetic, Operation, Register};
@@ -381,7 +382,8 @@ impl Machine<'_> {
         let slot = keyed.find(&found).ok_or_else(|| self.no_such_row(list))?;
         let Value::Word(before) = keyed.value(slot, field) else { return Err(Fault::unproven("a word")) };
         let value = Value::Word(values::calculate(operator, before, right)?);
-        self.set_any_field(list, key, field, value)
+        self.charge_search(list, found.len(), 3)?;
+        self.set_found_field(list, (found, slot), field, value)
     }
 
     fn set_any_field(&mut self, list: u32, key: Register, field: u16, value: Value) -> Result<(), Fault> {
@@ -389,6 +391,16 @@ impl Machine<'_> {
         // What was there, what comes there, and that it was touched.
         self.charge_search(list, key.len(), 3)?;
         let Some(slot) = self.keyed(list)?.find(&key) else { return Err(self.no_such_row(list)) };
+        self.set_found_field(list, (key, slot), field, value)
+    }
+
+    fn set_found_field(
+        &mut self,
+        list: u32,
+        (key, slot): (Key, Slot),
+        field: u16,
+        value: Value,
+    ) -> Result<(), Fault> {
         // Whether larger values are the same is seen at the end, once.
         if let Value::Word(word) = value
             && self.keyed(list)?.value(slot, field) == Value::Word(word)
