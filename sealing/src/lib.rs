@@ -4,8 +4,8 @@
 //! the hello that gives two nodes a shared root, the packet keys that come from a root and the runs of both sides, and the
 //! bytes of the place in which a link remembers itself. `docs/keys.md` lists every key.
 //!
-//! What this room must never know: sockets, files, clocks, random sources (entropy is handed in), nor what a datagram or
-//! a record looks like; to it those are bytes.
+//! What this room must never know: sockets, files, clocks, random sources (entropy is handed in; but for
+//! [`KeySource::Library`], which the driver asks for), nor what a datagram or a record looks like; to it those are bytes.
 //!
 //! How its parts meet: [`labels`] names every use of a key; `schedule` is the only caller of the hash and of HKDF,
 //! `aead` of the cipher, `kem` of X-Wing, `envelope` of HPKE. [`Identity`] is who; [`Card`], [`Whereabouts`], [`Roster`] and

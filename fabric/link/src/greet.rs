@@ -368,7 +368,8 @@ impl Link {
     }
 
     /// The responder heard this hello before and forgot its answer: another one is said in its place, no sooner than
-    /// this one would have been. If that is behind too, it is the run that is (§3.6).
+    /// this one would have been. If that is behind too, it is the run that is, unless
+    /// the peer met it and knows no higher one (§3.6).
     fn on_behind(&mut self, known: u64, call: &mut Call<'_>) {
         self.last_heard = Some(call.now);
         let Some(said) = self.said.take() else { return };
