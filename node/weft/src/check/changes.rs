@@ -49,7 +49,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 if body.no_calculation(&current.kind, &right.kind, place, value, binary) {
                     return current.register;
                 }
-                if right.kind == Type::Text {
+                if right.kind == Type::Text && current.kind != Type::Text {
                     body.must_fit(&right.kind, &current.kind, value.span);
                     return current.register;
                 }
