@@ -131,10 +131,12 @@ fn run(arguments: &Arguments) -> Result<bool, BenchError> {
         Suite::Store => store::FIGURES,
         Suite::Link => link::FIGURES,
         Suite::Alone => {
-            let is_of_store = arguments.names.first().is_some_and(|what| what.starts_with(store::PREFIX));
-            match is_of_store {
-                true => store::run_alone(&arguments.names, &mut output)?,
-                false => language::count_alone(&arguments.names, &mut output)?,
+            match &arguments.names[..] {
+                [what, ..] if what.starts_with(store::PREFIX) => {
+                    store::run_alone(&arguments.names, &mut output)?;
+                }
+                [what, links] if what == link::COUNTS_ALONE => link::count_alone(links, &mut output)?,
+                names => language::count_alone(names, &mut output)?,
             }
             return Ok(true);
         }

@@ -9,6 +9,8 @@ mod sqlite;
 mod transfers;
 mod views;
 
+pub use rows::alone;
+
 use crate::BenchError;
 use crate::suite::{Measured, measure, settings, sizes};
 use engine::{App, Context, Event};

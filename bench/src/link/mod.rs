@@ -6,12 +6,14 @@ mod network;
 mod ours;
 mod paths;
 mod quic;
+mod rest;
 mod share;
 mod transfer;
 
 use crate::BenchError;
 use crate::suite::Measured;
 use rustix::time::{ClockId, clock_gettime};
+use std::io::Write;
 use std::time::Duration;
 
 pub const FIGURES: &[Measured] = &[
@@ -33,7 +35,17 @@ pub const FIGURES: &[Measured] = &[
     (share::SHARE_CUBIC, share::measure),
     (contact::HELLO_CPU, contact::measure_hello),
     (contact::RESTART_PK, contact::measure_restart),
+    (rest::REST_BYTES, rest::measure),
 ];
+
+/// What a process writes that this one starts to count bytes.
+pub const COUNTS_ALONE: &str = rest::ALONE;
+
+/// Counts the bytes of so many links at rest, in a process that does nothing else, and writes them.
+pub fn count_alone(links: &str, output: &mut impl Write) -> Result<(), BenchError> {
+    let wrong = |_| BenchError::Process(format!("{links} is not a number of links"));
+    Ok(writeln!(output, "{}", rest::bytes_of_links(links.parse().map_err(wrong)?)?)?)
+}
 
 /// Processor time of this thread so far, user and system.
 fn processor_time() -> Duration {
