@@ -5,9 +5,10 @@
 //! [`read`] says.
 
 use crate::checkpoint::{CheckpointInfo, checkpoint_files, read_checkpoint};
-use crate::contents::{Contents, SegmentInfo, read, read_header, read_segment};
+use crate::contents::{Contents, SegmentInfo, read, read_header};
 use crate::segment::{Header, PAGE, file_name, file_number};
 use crate::walk::{Cut, End, Walk};
+use crate::window::Window;
 use crate::{Storage, StoreError};
 
 /// Damages named at most: a disk that fails everywhere is not told page by page.
@@ -106,10 +107,8 @@ fn check_log<S: Storage>(storage: &mut S, names: &[String], checked: &mut Checke
     let mut before: Option<(u64, Walk, [u8; 16])> = None;
     for number in numbers {
         let file = file_name(number);
-        let read = read_header(storage, number)
-            .and_then(|header| read_segment(storage, &header).map(|bytes| (header, bytes)));
-        let (header, bytes) = match read {
-            Ok(read) => read,
+        let header = match read_header(storage, number) {
+            Ok(header) => header,
             Err(error) => {
                 checked.failure(&file, error);
                 continue;
@@ -141,7 +140,8 @@ fn check_log<S: Storage>(storage: &mut S, names: &[String], checked: &mut Checke
             }
             _ => {}
         }
-        let walk = check_segment(&header, &bytes, last == Some(number), checked);
+        let segment = Window::new(storage, &header);
+        let walk = check_segment(&header, segment, last == Some(number), checked);
         checked.segments.push(SegmentInfo::of(&header));
         before = Some((number, walk, header.log_id));
     }
@@ -149,38 +149,52 @@ fn check_log<S: Storage>(storage: &mut S, names: &[String], checked: &mut Checke
 
 /// The frames of one segment, behind each that is wrong too. Where the walk is at its end: at the last whole frame, so that
 /// a hole is told where the next segment goes on elsewhere.
-fn check_segment(header: &Header, bytes: &[u8], is_last: bool, checked: &mut Checked) -> Walk {
+fn check_segment<S: Storage>(
+    header: &Header,
+    mut segment: Window<'_, S>,
+    is_last: bool,
+    checked: &mut Checked,
+) -> Walk {
     let file = file_name(header.number);
     let mut walk = Walk::from(header, header.position());
+    if let Err(error) = check_frames((header, &mut segment), &mut walk, is_last, checked) {
+        checked.failure(&file, error);
+    }
+    checked.frames += walk.frames;
+    walk
+}
+
+fn check_frames<S: Storage>(
+    (header, segment): (&Header, &mut Window<'_, S>),
+    walk: &mut Walk,
+    is_last: bool,
+    checked: &mut Checked,
+) -> Result<(), StoreError> {
+    let file = file_name(header.number);
     let mut offset = PAGE;
     loop {
         let mut changes = 0;
-        let walked = walk.segment_from(&file, (header, bytes), offset, &mut |_| changes += 1);
+        let walked = walk.segment_from(&file, (header, segment), offset, &mut |_| changes += 1);
         checked.changes += changes;
         match walked {
             Ok(end) => {
-                if let Some(cut) = end.cut(&file, header, bytes) {
+                if let Some(cut) = end.cut(&file, header, segment)? {
                     rest(&file, end, &cut, is_last, checked);
                 }
-                break;
+                return Ok(());
             }
             Err(StoreError::Corrupt { offset: from, end, why, .. }) => {
-                let next = walk.skip(header, bytes, usize::try_from(end).unwrap_or(bytes.len()));
+                let next = walk.skip(header, segment, usize::try_from(end).unwrap_or(segment.len()))?;
                 let end = next.map_or(end, |next| next as u64);
                 checked.damage(&file, Some((from, end)), why);
                 match next {
                     Some(next) => offset = next,
-                    None => break,
+                    None => return Ok(()),
                 }
             }
-            Err(error) => {
-                checked.failure(&file, error);
-                break;
-            }
+            Err(error) => return Err(error),
         }
     }
-    checked.frames += walk.frames;
-    walk
 }
 
 /// What stands behind the last frame of a segment. At the end of the log that is what a crash left, and no damage.

@@ -3,6 +3,7 @@
 use crate::checkpoint::{CheckpointInfo, Newest, checkpoint_files, newest_good};
 use crate::segment::{FORMAT_VERSION, Header, HeaderError, PAGE, SPARE, file_name, file_number, number_of};
 use crate::walk::{Cut, End, Position, Walk};
+use crate::window::Window;
 use crate::{Change, Storage, StoreError};
 
 /// What [`read`] found.
@@ -181,7 +182,6 @@ fn walk<S: Storage>(
     let mut last: Option<(String, End, u64)> = None;
     for header in found.headers.iter().skip(from) {
         let file = file_name(header.number);
-        let bytes = read_segment(storage, header)?;
         match &last {
             None => found.walk = Walk::from(header, found.walk.base),
             Some((file_before, end, bytes)) => found.walk.enter(&file, header, (file_before, end, *bytes))?,
@@ -189,8 +189,9 @@ fn walk<S: Storage>(
         if found.walk.misses_base() {
             return Err(found.walk.of_another_history(&file, 0, PAGE));
         }
-        let end = found.walk.segment(&file, header, &bytes, restore)?;
-        found.cuts.extend(end.cut(&file, header, &bytes));
+        let mut segment = Window::new(storage, header);
+        let end = found.walk.segment(&file, header, &mut segment, restore)?;
+        found.cuts.extend(end.cut(&file, header, &mut segment)?);
         found.end = Some(end);
         last = Some((file, end, header.bytes));
     }
@@ -228,7 +229,8 @@ fn headers<S: Storage>(storage: &mut S, names: &[String]) -> Result<Vec<Header>,
 }
 
 /// A segment's first page, from the medium, not from what the system remembers of it: a page whose sync failed must be
-/// read as it really is.
+/// read as it really is. The whole segment is synced and its cache dropped here, so a frame that was never synced is durable
+/// before it is answered for.
 pub(crate) fn read_header<S: Storage>(storage: &mut S, number: u64) -> Result<Header, StoreError> {
     let file = file_name(number);
     storage.sync_data(&file).map_err(StoreError::io("sync", &file))?;
@@ -256,20 +258,6 @@ pub(crate) fn read_header<S: Storage>(storage: &mut S, number: u64) -> Result<He
         return Err(damaged(&why, header.bytes.max(length)));
     }
     Ok(header)
-}
-
-/// The bytes of a segment whose cache was dropped: a frame that was never synced is durable before it is answered for.
-pub(crate) fn read_segment<S: Storage>(storage: &mut S, header: &Header) -> Result<Vec<u8>, StoreError> {
-    let file = file_name(header.number);
-    let bytes = usize::try_from(header.bytes).map_err(|_| StoreError::Corrupt {
-        file: file.clone(),
-        offset: 0,
-        end: header.bytes,
-        why: "it is larger than memory".to_owned(),
-    })?;
-    let mut bytes = vec![0; bytes];
-    storage.read(&file, 0, &mut bytes).map_err(StoreError::io("read", &file))?;
-    Ok(bytes)
 }
 
 /// The spares among names.

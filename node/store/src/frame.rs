@@ -101,9 +101,9 @@ pub(crate) fn encode(
 }
 
 impl FrameHeader {
-    /// Reads the header that begins at `place.offset` of the segment; none if no frame was begun there.
-    pub fn decode(segment: &[u8], place: Place) -> Option<Self> {
-        let bytes = segment.get(place.offset..place.offset + FRAME_HEADER_BYTES)?;
+    /// Reads the header of what begins at `place`, of which `bytes` are the first; none if no frame was begun there.
+    pub fn decode(bytes: &[u8], place: Place) -> Option<Self> {
+        let bytes = bytes.get(..FRAME_HEADER_BYTES)?;
         if bytes[..4] != MAGIC || bytes[CHECK] != check(&bytes[..HASH.start], place) {
             return None;
         }
@@ -118,9 +118,15 @@ impl FrameHeader {
         })
     }
 
-    /// The payload and the hash of the frame that begins at `place.offset`; none if a bit of it is not as written.
-    pub fn payload<'a>(&self, segment: &'a [u8], place: Place) -> Option<(&'a [u8], [u8; 16])> {
-        let frame = segment.get(place.offset..place.offset + frame_bytes(self.payload_bytes))?;
+    /// The size of the frame on the medium.
+    pub fn frame_bytes(&self) -> usize {
+        frame_bytes(self.payload_bytes)
+    }
+
+    /// The payload and the hash of the frame that begins at `place`, of which `bytes` are the first; none if a bit of it is
+    /// not as written.
+    pub fn payload<'a>(&self, bytes: &'a [u8], place: Place) -> Option<(&'a [u8], [u8; 16])> {
+        let frame = bytes.get(..self.frame_bytes())?;
         let stored: [u8; 16] = array(&frame[HASH]);
         (stored == hash(frame, place))
             .then(|| (&frame[FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + self.payload_bytes], stored))

@@ -9,8 +9,8 @@
 //! The store must not know what an app, a peer or a message is: it sees lists by number, keys and rows as bytes.
 //! It has no clock and no random source; entropy is handed in. All input and output goes through [`Storage`].
 //!
-//! How the parts meet: `frame` and `segment` are the byte layouts (pure), `walk` judges what is there (pure over the
-//! bytes of a segment), `contents` reads a folder, `log` does the output in order, `checkpoint` writes and reads
+//! How the parts meet: `frame` and `segment` are the byte layouts (pure), `walk` judges what is there over the
+//! bytes of a segment, which `window` reads some at a time, `contents` reads a folder, `log` does the output in order, `checkpoint` writes and reads
 //! checkpoints, `keeper` does that beside a log, `found` begins a log with rows, `check` looks at everything past the first
 //! damage, `salvage` says what can be saved, `state` gathers rows, `backup` is a state as a stream. [`Folder`] is the real medium, [`Memory`] one that loses power, tears
 //! writes and fails on demand, for tests and simulators.
@@ -32,13 +32,14 @@ mod segment;
 mod state;
 mod storage;
 mod walk;
+mod window;
 
 pub use backup::{BACKUP_FORMAT_VERSION, BackedUp, Backup, BackupReader, BackupWriter, Part};
 pub use change::{Change, Row};
 pub use check::{Checked, Damage, check};
 pub use checkpoint::{
-    CHECKPOINT_FORMAT_VERSION, Checkpoint, CheckpointInfo, Progress, Rows, checkpoint_files, is_checkpoint,
-    read_checkpoint,
+    CHECKPOINT_FORMAT_VERSION, Checkpoint, CheckpointInfo, Progress, Rows, checkpoint_files,
+    checkpoint_number, is_checkpoint, read_checkpoint,
 };
 pub use contents::{Contents, SegmentInfo, read, segments};
 pub use error::StoreError;

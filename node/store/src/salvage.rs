@@ -7,14 +7,12 @@
 use std::collections::BTreeMap;
 
 use crate::checkpoint::{CheckpointInfo, checkpoint_files, read_checkpoint};
-use crate::contents::{read_header, read_segment};
+use crate::contents::read_header;
 use crate::frame::{FrameHeader, Place};
-use crate::segment::{Header, PAGE, file_name, file_number};
-use crate::walk::{Position, Whole, whole_frames};
+use crate::segment::{Header, PAGE, file_number};
+use crate::walk::{Position, Whole, each_whole_frame};
+use crate::window::Window;
 use crate::{Change, Founded, Storage, StoreError};
-
-/// What stands for a page that cannot be read: nothing that was ever written by a log.
-const UNREADABLE: u8 = 0xa5;
 
 /// What can be saved of a folder.
 #[derive(Debug)]
@@ -57,15 +55,17 @@ pub fn salvage<S: Storage>(storage: &mut S, restore: &mut dyn FnMut(Change)) -> 
     let mut position = base;
     let mut is_gone = false;
     for header in &segments {
-        let bytes = readable_bytes(storage, header);
         salvaged.knows(header.first_sequence.saturating_sub(1), header.run);
-        for offset in (PAGE..bytes.len()).step_by(PAGE) {
+        // A page that cannot be read is as good as one that rotted.
+        let mut segment = Window::reading_on(storage, header);
+        for offset in (PAGE..segment.len()).step_by(PAGE) {
+            let page = segment.at(offset, PAGE)?;
             // A frame that was begun is known by its first bytes, whatever became of the rest.
-            if let Some(begun) = FrameHeader::decode(&bytes, Place { secret: header.secret, offset }) {
+            if let Some(begun) = FrameHeader::decode(page, Place { secret: header.secret, offset }) {
                 salvaged.knows(begun.sequence, begun.run);
             }
         }
-        for Whole { before, after, changes } in whole_frames(header, &bytes) {
+        each_whole_frame(header, &mut segment, &mut |Whole { before, after, changes }| {
             if before == position && !is_gone {
                 changes.each(restore);
                 position = after;
@@ -74,7 +74,7 @@ pub fn salvage<S: Storage>(storage: &mut S, restore: &mut dyn FnMut(Change)) -> 
                 salvaged.lost_frames += 1;
                 changes.each(&mut |change| *salvaged.lost_changes.entry(change.list).or_default() += 1);
             }
-        }
+        })?;
     }
     salvaged.kept = Founded { sequence: position.sequence, run: position.run };
     salvaged.knows(position.sequence, position.run);
@@ -132,21 +132,4 @@ fn base<S: Storage>(
         Some(first) if first.position() == Position::BEGINNING => Ok((Position::BEGINNING, salvaged)),
         _ => Err(StoreError::NothingToSave),
     }
-}
-
-/// The bytes of a segment; where the medium gives none, a page at a time, others.
-fn readable_bytes<S: Storage>(storage: &mut S, header: &Header) -> Vec<u8> {
-    if let Ok(bytes) = read_segment(storage, header) {
-        return bytes;
-    }
-    let file = file_name(header.number);
-    let pages = header.bytes / PAGE as u64;
-    let mut read = |page: u64| {
-        let mut bytes = vec![0; PAGE];
-        match storage.read(&file, page * PAGE as u64, &mut bytes) {
-            Ok(()) => bytes,
-            Err(_) => vec![UNREADABLE; PAGE],
-        }
-    };
-    (0..pages).flat_map(&mut read).collect()
 }

@@ -33,7 +33,7 @@ const HASH: Range<usize> = PAGE - 16..PAGE;
 /// Pages at the end of a segment that only starts may use: so many times a full disk's log opens again.
 pub(crate) const START_PAGES: usize = 16;
 
-/// No segment is larger, in bytes, whoever wrote it: a segment is read whole.
+/// No segment is larger, in bytes, whoever wrote it: it holds the largest frame, and offsets in it are small numbers.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 64 << 20;
 
 /// How large segments are, and when a checkpoint is due, in bytes. Segments' sizes are powers of two.

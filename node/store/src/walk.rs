@@ -1,5 +1,4 @@
-//! The walk over a log's frames: which are whole, where the log ends, and whether it is damaged (pure over the bytes of one
-//! segment at a time).
+//! The walk over a log's frames: which are whole, where the log ends, and whether it is damaged.
 //!
 //! One frame at most was ever unsynced. So a bad frame with anything later that was begun is damage in the middle and is
 //! refused; a bad frame with nothing later is a torn tail and is cut. It must not write: `log` does what is found here.
@@ -7,9 +6,10 @@
 use std::fmt;
 
 use crate::change::{self, Changes};
-use crate::frame::{FrameHeader, Kind, Place, frame_bytes};
+use crate::frame::{FrameHeader, Kind, Place};
 use crate::segment::{Header, PAGE};
-use crate::{Change, StoreError};
+use crate::window::Window;
+use crate::{Change, Storage, StoreError};
 
 /// Bytes after the last whole frame of a segment that are not what was left there, and that were made zero again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,27 +113,27 @@ impl Walk {
     }
 
     /// Walks the frames of one segment, handing their changes to `restore`, to the first page where none is.
-    pub fn segment(
+    pub fn segment<S: Storage>(
         &mut self,
         file: &str,
         header: &Header,
-        segment: &[u8],
+        segment: &mut Window<'_, S>,
         restore: &mut dyn FnMut(Change),
     ) -> Result<End, StoreError> {
         self.segment_from(file, (header, segment), PAGE, restore)
     }
 
     /// As [`segment`](Self::segment), of the frames from an offset on.
-    pub fn segment_from(
+    pub fn segment_from<S: Storage>(
         &mut self,
         file: &str,
-        (header, segment): (&Header, &[u8]),
+        (header, segment): (&Header, &mut Window<'_, S>),
         mut offset: usize,
         restore: &mut dyn FnMut(Change),
     ) -> Result<End, StoreError> {
         let why = loop {
             let place = Place { secret: header.secret, offset };
-            match self.frame(segment, place) {
+            match self.frame(segment, place)? {
                 Found::Frame { bytes, payload_bytes, changes, position } => {
                     if position.sequence > self.base.sequence {
                         changes.each(restore);
@@ -159,7 +159,7 @@ impl Walk {
             }
         };
         let end = End { offset, why };
-        if let Some((later, sequence)) = first_begun(segment, header.secret, offset + PAGE) {
+        if let Some((later, sequence)) = first_begun(segment, header.secret, offset + PAGE)? {
             return Err(StoreError::Corrupt {
                 file: file.to_owned(),
                 offset: offset as u64,
@@ -175,18 +175,26 @@ impl Walk {
     }
 
     /// Takes the first whole frame from an offset on for the next one, whatever came before it, and says where it begins.
-    pub fn skip(&mut self, header: &Header, segment: &[u8], from: usize) -> Option<usize> {
-        (from..segment.len()).step_by(PAGE).find_map(|offset| {
+    pub fn skip<S: Storage>(
+        &mut self,
+        header: &Header,
+        segment: &mut Window<'_, S>,
+        from: usize,
+    ) -> Result<Option<usize>, StoreError> {
+        for offset in (from..segment.len()).step_by(PAGE) {
             let place = Place { secret: header.secret, offset };
-            let frame = FrameHeader::decode(segment, place)?;
-            frame.payload(segment, place)?;
+            let Some(frame) = FrameHeader::decode(segment.at(offset, PAGE)?, place) else { continue };
+            if frame.payload(segment.at(offset, frame.frame_bytes())?, place).is_none() {
+                continue;
+            }
             let run = match frame.kind {
                 Kind::Start => frame.run.saturating_sub(1),
                 Kind::ChangesOfFormat1 | Kind::Changes => frame.run,
             };
             self.position = Position { sequence: frame.sequence.saturating_sub(1), run, hash: frame.before };
-            Some(offset)
-        })
+            return Ok(Some(offset));
+        }
+        Ok(None)
     }
 
     /// Whether a segment goes on where the walk is.
@@ -207,21 +215,29 @@ impl Walk {
     }
 
     /// What stands at a boundary, judged as the next frame.
-    fn frame<'s>(&self, segment: &'s [u8], place: Place) -> Found<'s> {
-        let Some(page) = segment.get(place.offset..place.offset + PAGE) else {
-            return Found::Nothing;
-        };
-        if is_zero(page) {
-            return Found::Nothing;
+    fn frame<'w, S: Storage>(
+        &self,
+        segment: &'w mut Window<'_, S>,
+        place: Place,
+    ) -> Result<Found<'w>, StoreError> {
+        let page = segment.at(place.offset, PAGE)?;
+        if page.len() < PAGE || is_zero(page) {
+            return Ok(Found::Nothing);
         }
-        let Some(header) = FrameHeader::decode(segment, place) else {
-            return Found::Bad("no frame begins");
+        let Some(header) = FrameHeader::decode(page, place) else {
+            return Ok(Found::Bad("no frame begins"));
         };
-        let Some((payload, hash)) = header.payload(segment, place) else {
+        let frame = segment.at(place.offset, header.frame_bytes())?;
+        Ok(self.judged(&header, frame, place))
+    }
+
+    /// A frame that was begun, judged as the next one.
+    fn judged<'f>(&self, header: &FrameHeader, frame: &'f [u8], place: Place) -> Found<'f> {
+        let Some((payload, hash)) = header.payload(frame, place) else {
             return Found::Bad("a frame has a wrong hash");
         };
         // From here on the bytes are what some program wrote at this place of this segment.
-        let bytes = frame_bytes(header.payload_bytes);
+        let bytes = header.frame_bytes();
         let wrong = |why: String| Found::Wrong { bytes, why };
         if header.sequence != self.next_sequence() {
             return wrong(format!(
@@ -266,17 +282,26 @@ pub(crate) struct End {
 impl End {
     /// The bytes after the end that must be made zero: what a crash left of a frame, or what is not as it was left. Of a
     /// file that was used before nobody can tell what was left there, and only a frame that was begun matters.
-    pub fn cut(&self, file: &str, header: &Header, segment: &[u8]) -> Option<Cut> {
-        let rest = segment.get(self.offset..)?;
-        let bytes = match header.used_before {
-            false => rest.chunks(PAGE).rposition(|page| !is_zero(page)).map(|last| (last + 1) * PAGE)?,
-            true => {
-                let place = Place { secret: header.secret, offset: self.offset };
-                let begun = FrameHeader::decode(segment, place)?;
-                frame_bytes(begun.payload_bytes).min(rest.len())
+    pub fn cut<S: Storage>(
+        &self,
+        file: &str,
+        header: &Header,
+        segment: &mut Window<'_, S>,
+    ) -> Result<Option<Cut>, StoreError> {
+        let mut end = self.offset;
+        if header.used_before {
+            let place = Place { secret: header.secret, offset: self.offset };
+            let begun = FrameHeader::decode(segment.at(self.offset, PAGE)?, place);
+            end += begun.map_or(0, |begun| begun.frame_bytes()).min(segment.len() - self.offset);
+        } else {
+            for offset in (self.offset..segment.len()).step_by(PAGE) {
+                if !is_zero(segment.at(offset, PAGE)?) {
+                    end = offset + PAGE;
+                }
             }
-        };
-        Some(Cut { file: file.to_owned(), offset: self.offset as u64, bytes: bytes as u64 })
+        }
+        let bytes = (end - self.offset) as u64;
+        Ok((bytes > 0).then(|| Cut { file: file.to_owned(), offset: self.offset as u64, bytes }))
     }
 }
 
@@ -289,27 +314,26 @@ pub(crate) struct Whole<'s> {
     pub changes: Changes<'s>,
 }
 
-/// The whole frames of a segment in the order in which they stand there, whatever is between them.
-pub(crate) fn whole_frames<'s>(
-    header: &'s Header,
-    segment: &'s [u8],
-) -> impl Iterator<Item = Whole<'s>> + 's {
+/// Hands out the whole frames of a segment in the order in which they stand there, whatever is between them.
+pub(crate) fn each_whole_frame<S: Storage>(
+    header: &Header,
+    segment: &mut Window<'_, S>,
+    take: &mut dyn FnMut(Whole<'_>),
+) -> Result<(), StoreError> {
     let mut walk = Walk::from(header, header.position());
     let mut offset = PAGE;
-    std::iter::from_fn(move || {
-        loop {
-            let at = walk.skip(header, segment, offset)?;
-            let before = walk.position;
-            match walk.frame(segment, Place { secret: header.secret, offset: at }) {
-                Found::Frame { bytes, changes, position, .. } => {
-                    offset = at + bytes;
-                    return Some(Whole { before, after: position, changes });
-                }
-                // Its changes are laid out wrongly: it is as good as none.
-                _ => offset = at + PAGE,
+    while let Some(at) = walk.skip(header, segment, offset)? {
+        let before = walk.position;
+        offset = match walk.frame(segment, Place { secret: header.secret, offset: at })? {
+            Found::Frame { bytes, changes, position, .. } => {
+                take(Whole { before, after: position, changes });
+                at + bytes
             }
-        }
-    })
+            // Its changes are laid out wrongly: it is as good as none.
+            _ => at + PAGE,
+        };
+    }
+    Ok(())
 }
 
 enum Found<'s> {
@@ -331,10 +355,17 @@ enum Found<'s> {
 }
 
 /// The first boundary from `from` on at which a frame was begun, and its sequence number.
-fn first_begun(segment: &[u8], secret: u64, from: usize) -> Option<(usize, u64)> {
-    (from..segment.len()).step_by(PAGE).find_map(|offset| {
-        FrameHeader::decode(segment, Place { secret, offset }).map(|header| (offset, header.sequence))
-    })
+fn first_begun<S: Storage>(
+    segment: &mut Window<'_, S>,
+    secret: u64,
+    from: usize,
+) -> Result<Option<(usize, u64)>, StoreError> {
+    for offset in (from..segment.len()).step_by(PAGE) {
+        if let Some(begun) = FrameHeader::decode(segment.at(offset, PAGE)?, Place { secret, offset }) {
+            return Ok(Some((offset, begun.sequence)));
+        }
+    }
+    Ok(None)
 }
 
 fn is_zero(page: &[u8]) -> bool {
@@ -345,7 +376,8 @@ fn is_zero(page: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame;
+    use crate::segment::file_name;
+    use crate::{Memory, frame};
 
     const SECRET: u64 = 5;
 
@@ -380,8 +412,13 @@ mod tests {
     fn whole_frames_that_do_not_follow_are_damage_whatever_their_hash() {
         let check = |alter: &dyn Fn(usize, &mut FrameHeader), expected: &str| {
             let (header, bytes) = segment(alter);
+            let mut storage = Memory::new(1);
+            let file = file_name(header.number);
+            let written = storage.create(&file).and_then(|()| storage.write_at(&file, 0, &bytes));
+            assert!(written.is_ok());
             let mut walk = Walk::from(&header, Position::BEGINNING);
-            let found = match walk.segment("log", &header, &bytes, &mut |_| {}) {
+            let mut window = Window::new(&mut storage, &header);
+            let found = match walk.segment("log", &header, &mut window, &mut |_| {}) {
                 Ok(end) => format!("{} frames to {}", walk.frames, end.offset),
                 Err(error) => error.to_string().split(". Nothing").next().unwrap_or_default().to_owned(),
             };

@@ -35,7 +35,8 @@ fn checkpoint_name(sequence: u64) -> String {
 }
 
 /// The frame in a checkpoint's file name; none for any other name.
-pub(crate) fn checkpoint_number(name: &str) -> Option<u64> {
+#[must_use]
+pub fn checkpoint_number(name: &str) -> Option<u64> {
     number_of(KIND, name)
 }
 
