@@ -52,6 +52,8 @@ fn a_folder_is_looked_at_whatever_is_wrong_with_it() {
         code == Some(1) && why.contains("is in use by process") && why.contains("stop it first"),
         "{why}"
     );
+    let (code, running) = said(folder, "store stat --dir node --json");
+    assert!(code == Some(0) && running[0]["replayed_bytes"].is_null(), "{running:?}");
     drop(node);
     wait_for("the folder is free", || match said(folder, "store check --dir node --json") {
         (Some(0), _) => Ok(()),
@@ -63,6 +65,10 @@ fn a_folder_is_looked_at_whatever_is_wrong_with_it() {
     let stat = &lines[0];
     assert!(code == Some(0) && stat["rows"]["count"].as_u64() > Some(3), "{stat}");
     assert_eq!((&stat["segments"]["count"], &stat["checkpoint"]), (&json!(1), &Value::Null), "{stat}");
+    assert!(stat["replayed_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{stat}");
+    for same in ["rows", "segments", "checkpoints", "bytes", "starts", "frame"] {
+        assert_eq!(stat[same], running[0][same], "{same}: {stat}, while it ran {running:?}");
+    }
     assert_eq!(std::fs::read(folder.join(SEGMENT)).expect("there is a log"), before, "nothing was changed");
 
     let check = |expected_code: i32, damaged: &[&str], refused: &str| {

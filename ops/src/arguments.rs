@@ -262,10 +262,10 @@ excluded, null where it is the whole file; then {\"whole\":…,\"segments\":…,
 Exit codes: 0 all is as it was written; 1 something is not, or cannot be looked at; 2 the command line is wrong.";
 
 const STORE_STAT_HELP: &str = "\
-Nothing is changed. Stop the node first. A damaged log is refused: `selvedge store check` says all that is wrong.
+Nothing is changed. A node that runs counts its rows as for a backup. A damaged log is refused: `selvedge store check` says all that is wrong.
 With --json one object: {\"rows\":{\"count\":…,\"bytes\":…},\"segments\":{…},\"checkpoints\":{…},\"spares\":{…},\"bytes\":…,\
 \"bytes_per_byte\":…,\"starts\":…,\"frame\":…,\"checkpoint\":{\"file\":…,\"frame\":…,\"seconds\":…},\"replayed_bytes\":…,\"changed_bytes\":…}; a failure is {\"error\":WHY}. A start reads the checkpoint and \
-replayed_bytes of frames, in which changed_bytes of rows are.
+replayed_bytes of frames, in which changed_bytes of rows are; while a node runs both are null.
 
 Exit codes: 0 done; 1 the folder cannot be read, with why; 2 the command line is wrong.";
 

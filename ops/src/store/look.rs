@@ -1,12 +1,14 @@
 //! `selvedge store check` and `stat`: what lies in a node's folder.
 
+use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 
-use node::stored::{self, Stat};
+use node::stored::{self, CheckpointStat, Stat};
 use serde_json::{Value, json};
-use store::{Checked, Contents, Damage};
+use store::{Checked, Damage};
 
+use crate::control::Control;
 use crate::output::Output;
 
 /// Says all that is wrong in a folder.
@@ -90,18 +92,17 @@ fn checked_for_programs(checked: &Checked) -> Value {
     })
 }
 
-/// Says how much a folder holds.
+/// Says how much a folder holds, also while a node runs on it.
 ///
 /// # Errors
-/// The folder cannot be read; nobody reads any more.
+/// The folder cannot be read; the node does not answer; nobody reads any more.
 pub fn stat(dir: &Path, output: &mut Output) -> anyhow::Result<ExitCode> {
-    let stat = stored::stat(dir)?;
+    let stat = match Control::of(dir)? {
+        Some(node) => stored::stat_of_node(dir, BufReader::new(node.backup()?))?,
+        None => stored::stat(dir)?,
+    };
     output.say(|| stat_for_people(&stat), || stat_for_programs(&stat))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn log_bytes(stat: &Stat) -> u64 {
-    stat.segments.iter().map(|segment| segment.bytes).sum()
 }
 
 /// Bytes of files for each byte of rows, where there are rows.
@@ -112,26 +113,28 @@ fn bytes_per_byte(stat: &Stat) -> Option<f64> {
 fn stat_for_people(stat: &Stat) -> String {
     let per_byte =
         bytes_per_byte(stat).map_or(String::new(), |bytes| format!(", {bytes:.1} bytes each byte of rows"));
-    let Contents { replayed_bytes, changed_bytes, sequence, .. } = &stat.contents;
     let frames = |before: u64| {
-        format!("{} frames, {replayed_bytes} bytes, for {changed_bytes} bytes of changes", sequence - before)
+        let frames = format!("{} frames", stat.sequence.saturating_sub(before));
+        match stat.replayed {
+            Some((replayed, changed)) => {
+                format!("{frames}, {replayed} bytes, for {changed} bytes of changes")
+            }
+            None => frames,
+        }
     };
-    let since = match (&stat.contents.checkpoint, stat.checkpoint_seconds) {
-        (Some(checkpoint), Some(seconds)) => format!(
-            "{}, made {} ago; since then {}",
-            checkpoint.file,
-            duration(seconds),
-            frames(checkpoint.sequence)
-        ),
-        _ => format!("no checkpoint yet; {}", frames(0)),
+    let since = match &stat.checkpoint {
+        Some(CheckpointStat { file, sequence, seconds }) => {
+            format!("{file}, made {} ago; since then {}", duration(*seconds), frames(*sequence))
+        }
+        None => format!("no checkpoint yet; {}", frames(0)),
     };
     [
         format!("rows         {}, {} bytes", stat.rows, stat.row_bytes),
-        format!("log          {} segments, {} bytes", stat.segments.len(), log_bytes(stat)),
+        format!("log          {} segments, {} bytes", stat.segments.0, stat.segments.1),
         format!("checkpoints  {}, {} bytes", stat.checkpoints.0, stat.checkpoints.1),
         format!("spares       {}, {} bytes", stat.spares.0, stat.spares.1),
         format!("all files    {} bytes{per_byte}", stat.file_bytes),
-        format!("starts       {}", stat.contents.run),
+        format!("starts       {}", stat.run),
         format!("begins with  {since}"),
     ]
     .join("\n")
@@ -141,18 +144,18 @@ fn stat_for_programs(stat: &Stat) -> Value {
     let of = |(count, bytes): (u64, u64)| json!({ "count": count, "bytes": bytes });
     json!({
         "rows": of((stat.rows, stat.row_bytes)),
-        "segments": of((stat.segments.len() as u64, log_bytes(stat))),
+        "segments": of(stat.segments),
         "checkpoints": of(stat.checkpoints),
         "spares": of(stat.spares),
         "bytes": stat.file_bytes,
         "bytes_per_byte": bytes_per_byte(stat),
-        "starts": stat.contents.run,
-        "frame": stat.contents.sequence,
-        "checkpoint": stat.contents.checkpoint.as_ref().map(|checkpoint| json!({
-            "file": checkpoint.file, "frame": checkpoint.sequence, "seconds": stat.checkpoint_seconds,
+        "starts": stat.run,
+        "frame": stat.sequence,
+        "checkpoint": stat.checkpoint.as_ref().map(|checkpoint| json!({
+            "file": checkpoint.file, "frame": checkpoint.sequence, "seconds": checkpoint.seconds,
         })),
-        "replayed_bytes": stat.contents.replayed_bytes,
-        "changed_bytes": stat.contents.changed_bytes,
+        "replayed_bytes": stat.replayed.map(|(replayed, _)| replayed),
+        "changed_bytes": stat.replayed.map(|(_, changed)| changed),
     })
 }
 
