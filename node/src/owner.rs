@@ -1,12 +1,12 @@
 //! The owner's thread: it takes inputs from four mailboxes, and carries the core's effects out in their order.
 //!
-//! It decides nothing and never blocks but to wait for the next input. The mailboxes are bounded; whoever posts into a
-//! full one is told.
+//! It decides nothing and never blocks but to wait for the next input, or, where none is there, for a quick disk. The mailboxes
+//! are bounded; whoever posts into a full one is told.
 
 use crate::board::Board;
 use crate::checkpointer::{Checkpointer, Wanted};
 use crate::clock;
-use crate::log_writer::{Order, Said, Written};
+use crate::log_writer::{Ended, LogWriter, Said, Written};
 use crate::room::{Make, Room, no_room};
 use crate::web::{TRIES_MAX, Web};
 use crossbeam_channel::{Receiver, Sender, TrySendError, after, bounded, never, select};
@@ -21,8 +21,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{Installed, StoreError, Synced};
 use tokio::sync::{oneshot, watch};
-
-const LOG_ENDED: &str = "the log's thread ended: this is a fault of the program";
 
 /// The longest wait for a timer before the clock is read again: it may have been set, or the machine may have slept.
 const TIMER_WAIT_MILLISECONDS_MAX: i64 = 60_000;
@@ -47,6 +45,8 @@ pub enum Request {
     Control(Control, oneshot::Sender<Reply>),
     /// All rows as they are now, once they are on disk.
     Image(oneshot::Sender<Taken>),
+    /// Somebody looks at this app's state, and it was not published.
+    Look(String),
     /// Take nothing more, finish what was taken, end.
     Stop,
 }
@@ -153,8 +153,7 @@ impl Ports {
 pub struct Owner {
     core: Core,
     mailbox: Mailbox,
-    orders: Sender<Order>,
-    said: Receiver<Result<Said, StoreError>>,
+    log: LogWriter,
     checkpointer: Checkpointer,
     /// A checkpoint is to be made of the next image.
     makes_checkpoint: bool,
@@ -181,7 +180,7 @@ impl Owner {
     pub fn new(
         core: Core,
         mailbox: Mailbox,
-        (orders, said): (Sender<Order>, Receiver<Result<Said, StoreError>>),
+        log: LogWriter,
         checkpointer: Checkpointer,
         (link, web): (CommandSender, Web),
         board: Arc<Board>,
@@ -190,8 +189,7 @@ impl Owner {
         Owner {
             core,
             mailbox,
-            orders,
-            said,
+            log,
             checkpointer,
             makes_checkpoint: false,
             wants_image: Vec::new(),
@@ -251,11 +249,11 @@ impl Owner {
         });
         select! {
             recv(due) -> _ => self.take_time(),
-            recv(self.said) -> said => self.take_said(said.ok())?,
+            recv(self.log.said()) -> said => self.take_said(said.ok())?,
             recv(made) -> made => self.take_made(made.ok())?,
             recv(events) -> event => self.take_event(event.ok())?,
             recv(answers) -> answer => self.take_web_answer(answer.ok()),
-            recv(requests) -> request => self.take_request(request.unwrap_or(Request::Stop)),
+            recv(requests) -> request => self.take_requests(request.unwrap_or(Request::Stop)),
         }
         Ok(())
     }
@@ -269,20 +267,36 @@ impl Owner {
     }
 
     fn take_said(&mut self, said: Option<Result<Said, StoreError>>) -> Result<(), String> {
-        match said.ok_or(LOG_ENDED)?.map_err(|error| error.to_string())? {
-            Said::Written(Written { synced, lacks }) => {
-                self.room.written(lacks);
-                self.core.handle(clock::now(), Input::Synced(synced));
-            }
+        match said.ok_or_else(|| Ended.to_string())?.map_err(|error| error.to_string())? {
+            Said::Written(written) => self.take_written(written),
             Said::Full(why) if self.last_reply.is_some() => return Err(why),
             Said::Full(why) => {
                 self.answer_who_waits(&why);
                 self.room.full(why);
+                self.tell_room();
+                self.make_next();
             }
         }
+        Ok(())
+    }
+
+    /// A frame is durable.
+    fn take_written(&mut self, Written { synced, lacks }: Written) {
+        self.room.written(lacks);
+        if !self.lacks_room {
+            for app in self.board.count_frame() {
+                self.core.handle(clock::now(), Input::Watched { app, is_watched: false });
+            }
+        }
+        self.core.handle(clock::now(), Input::Synced(synced));
         self.tell_room();
         self.make_next();
-        Ok(())
+    }
+
+    /// Whether nothing waits that the owner could do while a frame is written.
+    fn is_idle(&self) -> bool {
+        let Mailbox { requests, link_events, web_answers } = &self.mailbox;
+        requests.is_empty() && link_events.is_empty() && web_answers.is_empty()
     }
 
     /// Whoever posted what is in the frame that has no room, or after it, is not left without a word.
@@ -297,6 +311,10 @@ impl Owner {
         let lacking = self.room.lacking();
         if lacking.is_some() != self.lacks_room {
             self.lacks_room = lacking.is_some();
+            // Who looks at a node whose log has no more room cannot wait for the next frame.
+            for app in self.board.apps().filter(|_| self.lacks_room) {
+                self.core.handle(clock::now(), Input::Watched { app: app.to_owned(), is_watched: true });
+            }
             self.core.handle(clock::now(), Input::Room(lacking));
         }
     }
@@ -323,8 +341,7 @@ impl Owner {
         match made {
             Some(Ok(installed)) => {
                 self.room.made();
-                let order = Order::Installed(Box::new(installed));
-                self.orders.send(order).map_err(|_| LOG_ENDED.to_owned())?;
+                self.log.installed(installed).map_err(|ended| ended.to_string())?;
             }
             Some(Err(error)) if no_room(&error).is_some() => {
                 self.room.not_made(no_room(&error).unwrap_or_default());
@@ -362,6 +379,18 @@ impl Owner {
         }
     }
 
+    /// Takes a request, and those that are there, too, where one sync is enough for all.
+    fn take_requests(&mut self, first: Request) {
+        let (mut next, mut taken) = (Some(first), 0);
+        while let Some(request) = next {
+            self.take_request(request);
+            taken += 1;
+            let takes = self.core.has_room() && self.last_reply.is_none() && self.log.gathers(taken);
+            next = if takes { self.mailbox.requests.try_recv().ok() } else { None };
+        }
+        self.core.close();
+    }
+
     fn take_request(&mut self, request: Request) {
         let reply = ReplyId(self.next_reply);
         self.next_reply += 1;
@@ -383,23 +412,30 @@ impl Owner {
                 // Who is gone, as of a disk that stays full, is not kept.
                 self.wants_image.retain(|teller| !teller.is_closed());
                 self.wants_image.push(teller);
-                return self.core.handle(clock::now(), Input::CheckpointDue);
+                return self.core.gather(clock::now(), Input::CheckpointDue);
+            }
+            Request::Look(app) => {
+                return self.core.gather(clock::now(), Input::Watched { app, is_watched: true });
             }
             Request::Stop => {
                 self.last_reply = Some(reply);
                 let barrier = Input::Control { reply, control: Control::Barrier };
-                return self.core.handle(clock::now(), barrier);
+                return self.core.gather(clock::now(), barrier);
             }
         };
         self.waiting.insert(reply, teller);
-        self.core.handle(clock::now(), input);
+        self.core.gather(clock::now(), input);
     }
 
     fn carry_out(&mut self) -> Result<(), String> {
         while let Some(effect) = self.core.poll_effect() {
             match effect {
                 Effect::Append { sequence, changes } => {
-                    self.orders.send(Order::Append { sequence, changes }).map_err(|_| LOG_ENDED)?;
+                    let alone = self.is_idle();
+                    let written = self.log.append(sequence, changes, alone);
+                    if let Some(written) = written.map_err(|ended| ended.to_string())? {
+                        self.take_written(written.map_err(|error| error.to_string())?);
+                    }
                 }
                 Effect::Checkpoint { synced, image } => self.hand_out(synced, image),
                 Effect::Out(released) => self.let_out(released.into_inner()),
@@ -423,6 +459,7 @@ impl Owner {
     fn let_out(&mut self, out: Out) {
         match out {
             Out::Publish { app, snapshot } => self.board.publish(&app, snapshot),
+            Out::Outdate { app } => self.board.outdate(&app),
             Out::Link(command) => self.link.send(command),
             Out::Web(attempt) => self.web.attempt(attempt),
             Out::Reply { to, .. } if self.last_reply == Some(to) => self.stopped = true,

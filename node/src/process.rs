@@ -4,7 +4,7 @@ use crate::board::Board;
 use crate::checkpointer::Checkpointer;
 use crate::folder::{self, Looked};
 use crate::http;
-use crate::log_writer;
+use crate::log_writer::{Held, LogWriter};
 use crate::owner::{Owner, Ports};
 use crate::service::Service;
 use crate::source::{self, SourceError};
@@ -173,7 +173,7 @@ pub struct Node {
     http: tokio::task::JoinHandle<std::io::Result<()>>,
     fabric: Option<fabric::DriverHandle>,
     owner: Option<JoinHandle<()>>,
-    log: Option<JoinHandle<Log<Folder>>>,
+    log: Option<JoinHandle<Held>>,
     checkpointer: Option<JoinHandle<()>>,
     fault: watch::Receiver<Option<String>>,
 }
@@ -211,7 +211,7 @@ impl Node {
         let (ports, mailbox) = Ports::new();
         let checkpoints = Checkpointer::start(log.checkpoints()).map_err(NodeError::Thread)?;
         let (checkpointer, checkpoint_thread) = checkpoints;
-        let (orders, written, log_thread) = log_writer::start(log).map_err(NodeError::Thread)?;
+        let (log, log_thread) = LogWriter::start(log).map_err(NodeError::Thread)?;
         let driver = Driver::start(
             fabric::Config {
                 identity: Arc::clone(&identity),
@@ -225,11 +225,9 @@ impl Node {
             },
             ports.fabric_events(),
         )?;
-        let log_ends = (orders, written);
         let web = Web::new(tokio::runtime::Handle::current(), ports.web_answers());
         let world = (driver.sender(), web);
-        let owner =
-            Owner::new(core, mailbox, log_ends, checkpointer, world, Arc::clone(&board), fault_teller);
+        let owner = Owner::new(core, mailbox, log, checkpointer, world, Arc::clone(&board), fault_teller);
         let owner_thread = owner.start().map_err(NodeError::Thread)?;
         if ports.settled().await.is_none() {
             let fault = fault.borrow().clone();

@@ -10,13 +10,13 @@ use crate::http::{LITTLE_OPERATIONS_MAX, VIEW_BYTES_MAX, VIEWS_BYTES_MAX};
 use crate::owner::{NotTaken, Ports, Request, Taken};
 use crate::process::Ready;
 use crate::rehearsal::{self, Before, NoPlan, Wanted};
-use engine::{Allowance, ViewLimits};
+use engine::{Allowance, Snapshot, ViewLimits};
 use node_core::{Reply, ReplyId};
 use sealing::{NodeId, Ticket};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store::{BackedUp, Backup};
 use tokio::sync::{Semaphore, oneshot, watch};
 use weft::change::schema::Schema;
@@ -34,6 +34,11 @@ const PLAN_AGAIN_AFTER_SECONDS: u32 = 2;
 const BACKUPS_AT_ONCE: usize = 1;
 /// When it is worth coming again while a backup is being made.
 const BACK_UP_AGAIN_AFTER_SECONDS: u32 = 10;
+
+/// How long who looks waits for a state that was not published: some frames on a slow card.
+const STATE_WAIT_MAX: Duration = Duration::from_secs(2);
+const NOT_PUBLISHED: &str =
+    "the node is busy, or its disk slow or full: what the app keeps now could not be shown yet";
 
 /// A cheap handle on a running node.
 #[derive(Debug, Clone)]
@@ -55,6 +60,8 @@ struct About {
     node: NodeId,
     ticket: String,
     apps: Vec<String>,
+    /// What each app takes and shows.
+    described: BTreeMap<String, Description>,
     token: String,
 }
 
@@ -67,10 +74,13 @@ enum NoReply {
 }
 
 impl Service {
-    /// The service of a node that is ready.
+    /// The service of a node that is ready: its apps' states are published.
     pub fn new(ready: &Ready, log_id: [u8; 16], token: String, ports: Ports, board: Arc<Board>) -> Service {
         let (ticket, apps) = (ready.ticket.to_string(), ready.apps.clone());
-        let about = About { log_id, node: ready.node, ticket, apps, token };
+        let described =
+            apps.iter().filter_map(|app| Some((app.clone(), description(board.snapshot(app)?.module()))));
+        let described = described.collect();
+        let about = About { log_id, node: ready.node, ticket, apps, described, token };
         Service {
             node: Arc::new(about),
             ports,
@@ -108,9 +118,10 @@ impl Service {
         let read = tokio::task::spawn_blocking(move || rehearsal::read(&source)).await;
         let module = read.map_err(fault)?.map_err(no_plan)?;
         let sends = self.sends(&module.name).await?;
+        let ports = self.ports.clone();
         let planned = tokio::task::spawn_blocking(move || {
             let _place = place;
-            plan(&board, module, sends, &wanted)
+            plan((&board, &ports), module, sends, &wanted)
         });
         let planned = planned.await;
         drop(asked);
@@ -171,7 +182,13 @@ impl Handle for Service {
 
     fn view(&self, Look { app, view, query, by, effort }: Look<'_>) -> Result<String, ViewError> {
         let no_such_route = || ViewError::NoSuchRoute { app: app.to_owned(), view: view.to_owned() };
-        let snapshot = self.board.snapshot(app).ok_or_else(no_such_route)?;
+        if !self.board.has(app) {
+            return Err(no_such_route());
+        }
+        let snapshot = newest(&self.board, &self.ports, app).ok_or_else(|| ViewError::Crowded {
+            words: NOT_PUBLISHED.to_owned(),
+            retry_after_seconds: RETRY_AFTER_SECONDS,
+        })?;
         let operations = match effort {
             Effort::Little => LITTLE_OPERATIONS_MAX,
             Effort::Whole => engine::OPERATIONS_MAX,
@@ -250,7 +267,7 @@ impl Handle for Service {
     }
 
     fn describe(&self, app: &str) -> Option<Description> {
-        Some(description(self.board.snapshot(app)?.module()))
+        self.node.described.get(app).cloned()
     }
 
     fn apps(&self) -> Vec<String> {
@@ -267,8 +284,17 @@ fn is_endpoint(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
+/// An app's newest durable state; this may wait for the batch that is open.
+fn newest(board: &Board, ports: &Ports, app: &str) -> Option<Arc<Snapshot>> {
+    let ask = || {
+        // A full mailbox is told by that nothing comes.
+        let _ = ports.request(Request::Look(app.to_owned()));
+    };
+    board.newest(app, ask, STATE_WAIT_MAX)
+}
+
 fn plan(
-    board: &Board,
+    (board, ports): (&Board, &Ports),
     module: Module,
     sends: BTreeMap<String, u64>,
     wanted: &dyn Fn() -> Wanted,
@@ -279,7 +305,11 @@ fn plan(
             "the app {app} does not run on this node: there is nothing that could change"
         ))
     };
-    let snapshot = board.snapshot(&module.name).ok_or_else(never)?;
+    if !board.has(&module.name) {
+        return Err(never());
+    }
+    let unpublished = || ControlError::Refused(NOT_PUBLISHED.to_owned());
+    let snapshot = newest(board, ports, &module.name).ok_or_else(unpublished)?;
     let schema = Schema::of(snapshot.module());
     let before = Before { schema: &schema, module: Some(snapshot.module()), snapshot: &snapshot, sends };
     rehearsal::rehearse(before, module, clock::now(), wanted).map_err(no_plan)

@@ -5,7 +5,7 @@ use crate::demo::NodeUnderTest;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 /// The command in a folder, without an input.
 pub fn selvedge(folder: &Path, arguments: &[&str]) -> Command {
@@ -25,6 +25,8 @@ pub struct RunningNode {
     pub child: Child,
     /// Its ready line.
     pub ready: Value,
+    /// What it says after that.
+    pub rest: BufReader<ChildStdout>,
 }
 
 impl RunningNode {
@@ -52,7 +54,7 @@ impl RunningNode {
         let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
         output.read_line(&mut line).expect("it prints text");
         let ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a line of JSON: {line:?}"));
-        RunningNode { child, ready }
+        RunningNode { child, ready, rest: output }
     }
 
     /// The node over HTTP.

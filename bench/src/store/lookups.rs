@@ -90,6 +90,7 @@ impl Contender for OurLookups {
 
 fn our_row(board: &Board, query: &[(String, String)]) -> Result<String, BenchError> {
     let none = || BenchError::Process("nothing is published".into());
+    // It is looked at all the time, so it is published with each frame.
     let snapshot: Arc<engine::Snapshot> = board.snapshot("rows").ok_or_else(none)?;
     Ok(snapshot.view("row", query, "local", NOW)?)
 }

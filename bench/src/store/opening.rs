@@ -105,14 +105,14 @@ pub fn fill(folder: &Path, rows: usize, share: f64, output: &mut impl Write) -> 
 pub fn open(folder: &Path, rows: usize) -> Result<Vec<f64>, BenchError> {
     forget(folder)?;
     let started = Instant::now();
-    let (ours, steps) = Ours::open_in_steps(folder, APP, || started.elapsed().as_secs_f64())?;
+    let (mut ours, steps) = Ours::open_in_steps(folder, APP, || started.elapsed().as_secs_f64())?;
     let whole = started.elapsed().as_secs_f64();
-    check(&ours, rows)?;
+    check(&mut ours, rows)?;
     Ok([&[whole][..], &steps].concat())
 }
 
 /// All rows are there, and those looked at hold what one of their writes wrote.
-fn check(ours: &Ours, rows: usize) -> Result<(), BenchError> {
+fn check(ours: &mut Ours, rows: usize) -> Result<(), BenchError> {
     BenchError::unless("our opened node", rows, ours.view("size", &[])?)?;
     let mut random = Random::new(6);
     for key in Model::new(rows).sample(&mut random, COMPARED) {

@@ -3,10 +3,10 @@
 
 use crate::BenchError;
 use ::store::{Folder, Installed, Log, StoreError};
-use crossbeam_channel::{Receiver, Sender, never, select};
+use crossbeam_channel::{never, select};
 use node::board::Board;
 use node::checkpointer::{Checkpointer, Wanted};
-use node::log_writer::{self, Order, Said, Written};
+use node::log_writer::{LogWriter, Said, Written};
 use node::room::{Make, Room};
 use node_core::{Core, Effect, Input, Out, Post, Recovery, Reply, ReplyId, Source, Start};
 use sealing::{NodeId, Run};
@@ -21,8 +21,7 @@ pub const NOW: i64 = 1_767_603_600_000;
 pub struct Ours {
     core: Core,
     app: String,
-    orders: Option<Sender<Order>>,
-    said: Receiver<Result<Said, StoreError>>,
+    log: Option<LogWriter>,
     checkpointer: Option<Checkpointer>,
     room: Room,
     board: Arc<Board>,
@@ -32,6 +31,8 @@ pub struct Ours {
     makes_checkpoints: bool,
     /// Frames that are being written.
     under_way: usize,
+    /// Whether more is about to be posted: what a node sees in its mailbox.
+    more_waits: bool,
     /// Posts without an answer.
     unanswered: usize,
     /// The first answer that is not the one of an event that was applied.
@@ -103,7 +104,7 @@ impl Ours {
         let Recovered { core, log, app, .. } = recovered;
         let (checkpointer, checkpoints_thread) =
             Checkpointer::start(log.checkpoints()).map_err(BenchError::Disk)?;
-        let (orders, said, log_thread) = log_writer::start(log).map_err(BenchError::Disk)?;
+        let (log, log_thread) = LogWriter::start(log).map_err(BenchError::Disk)?;
         let log_thread = std::thread::spawn(move || {
             // With the log goes the folder's lock.
             let _ = log_thread.join();
@@ -112,13 +113,13 @@ impl Ours {
             core,
             board: Arc::new(Board::new(std::slice::from_ref(&app))),
             app,
-            orders: Some(orders),
-            said,
+            log: Some(log),
             checkpointer: Some(checkpointer),
             room: Room::default(),
             checkpoints: 0,
             makes_checkpoints: true,
             under_way: 0,
+            more_waits: false,
             unanswered: 0,
             wrong: None,
             threads: vec![checkpoints_thread, log_thread],
@@ -155,20 +156,35 @@ impl Ours {
 
     /// Posts an input.
     pub fn post(&mut self, input: &str, body: Vec<u8>) -> Result<(), BenchError> {
+        self.gather(input, body);
+        self.core.close();
+        self.carry_out()
+    }
+
+    fn gather(&mut self, input: &str, body: Vec<u8>) {
         let (app, input) = (self.app.clone(), input.to_owned());
         let post =
             Post { reply: ReplyId(1), app, input, body, by: "local".to_owned(), idempotency_key: None };
         self.unanswered += 1;
-        self.core.handle(NOW, Input::Post(post));
-        self.carry_out()
+        self.core.gather(NOW, Input::Post(post));
     }
 
-    /// Posts a batch while the one before is being written, then waits for that one: so the batches are as large as they are
-    /// asked to be, but for a first post that finds nothing under way.
+    /// Posts a batch as a node takes what waits in its mailbox: a few together where its disk is quick, which it then writes
+    /// itself; else while the batch before is being written, for which this waits then. So batches are as large as they are
+    /// asked to be, but for the first post of many that finds nothing under way.
     pub fn batch(&mut self, input: &str, bodies: Vec<Vec<u8>>) -> Result<(), BenchError> {
+        let log = self.log.as_ref().ok_or_else(ended)?;
+        let together = self.under_way == 0 && log.gathers(bodies.len().saturating_sub(1));
+        self.more_waits = !together;
         for body in bodies {
-            self.post(input, body)?;
+            self.gather(input, body);
+            if !together {
+                self.core.close();
+                self.carry_out()?;
+            }
         }
+        self.core.close();
+        self.carry_out()?;
         self.wait()
     }
 
@@ -180,6 +196,7 @@ impl Ours {
 
     /// Waits until everything that was posted is durable and answered.
     pub fn settle(&mut self) -> Result<(), BenchError> {
+        self.more_waits = false;
         self.carry_out()?;
         while self.under_way > 0 {
             self.take()?;
@@ -203,8 +220,9 @@ impl Ours {
     fn take(&mut self) -> Result<bool, BenchError> {
         let nothing = never();
         let made = self.checkpointer.as_ref().and_then(Checkpointer::made).unwrap_or(&nothing);
+        let said = self.log.as_ref().ok_or_else(ended)?.said();
         let is_frame = select! {
-            recv(self.said) -> said => { self.take_said(said.map_err(|_| ended())??)?; true }
+            recv(said) -> said => { self.take_said(said.map_err(|_| ended())??)?; true }
             recv(made) -> made => { self.take_made(made.map_err(|_| ended())?)?; false }
         };
         self.carry_out()?;
@@ -222,15 +240,22 @@ impl Ours {
 
     fn take_said(&mut self, said: Said) -> Result<(), BenchError> {
         match said {
-            Said::Written(Written { synced, lacks }) => {
+            Said::Written(written) => {
                 self.under_way -= 1;
-                self.room.written(lacks);
-                self.core.handle(NOW, Input::Synced(synced));
-                self.make_next();
+                self.take_written(written);
                 Ok(())
             }
             Said::Full(why) => Err(BenchError::Machine(format!("the disk is full: {why}"))),
         }
+    }
+
+    fn take_written(&mut self, Written { synced, lacks }: Written) {
+        self.room.written(lacks);
+        for app in self.board.count_frame() {
+            self.core.handle(NOW, Input::Watched { app, is_watched: false });
+        }
+        self.core.handle(NOW, Input::Synced(synced));
+        self.make_next();
     }
 
     fn make_next(&mut self) {
@@ -252,22 +277,20 @@ impl Ours {
         let installed = made?;
         self.checkpoints += usize::from(installed.checkpoint.is_some());
         self.room.made();
-        self.order(Order::Installed(Box::new(installed)))?;
+        self.log.as_ref().ok_or_else(ended)?.installed(installed).map_err(|_| ended())?;
         self.make_next();
         Ok(())
-    }
-
-    fn order(&self, order: Order) -> Result<(), BenchError> {
-        let orders = self.orders.as_ref().ok_or_else(ended)?;
-        orders.send(order).map_err(|_| ended())
     }
 
     fn carry_out(&mut self) -> Result<(), BenchError> {
         while let Some(effect) = self.core.poll_effect() {
             match effect {
                 Effect::Append { sequence, changes } => {
-                    self.under_way += 1;
-                    self.order(Order::Append { sequence, changes })?;
+                    let log = self.log.as_ref().ok_or_else(ended)?;
+                    match log.append(sequence, changes, !self.more_waits).map_err(|_| ended())? {
+                        Some(written) => self.take_written(written?),
+                        None => self.under_way += 1,
+                    }
                 }
                 Effect::Checkpoint { synced, image } => {
                     if let Some(checkpointer) = &mut self.checkpointer {
@@ -276,6 +299,7 @@ impl Ours {
                 }
                 Effect::Out(released) => match released.into_inner() {
                     Out::Publish { app, snapshot } => self.board.publish(&app, snapshot),
+                    Out::Outdate { app } => self.board.outdate(&app),
                     Out::Reply { reply: Reply::Applied(_), .. } => self.unanswered -= 1,
                     Out::Reply { reply, .. } => {
                         self.unanswered -= 1;
@@ -289,8 +313,13 @@ impl Ours {
         Ok(())
     }
 
-    /// A view of the newest durable state.
-    pub fn view(&self, name: &str, query: &[(String, String)]) -> Result<String, BenchError> {
+    /// A view of the newest durable state; nothing is under way.
+    pub fn view(&mut self, name: &str, query: &[(String, String)]) -> Result<String, BenchError> {
+        if self.board.snapshot(&self.app).is_none() {
+            // As a node does where nobody looked for a while.
+            self.core.handle(NOW, Input::Watched { app: self.app.clone(), is_watched: true });
+            self.carry_out()?;
+        }
         let snapshot = self.board.snapshot(&self.app).ok_or_else(|| wrong("nothing published".to_owned()))?;
         Ok(snapshot.view(name, query, "local", NOW)?)
     }
@@ -299,7 +328,7 @@ impl Ours {
 impl Drop for Ours {
     fn drop(&mut self) {
         // Both threads end when nobody can give them orders any more, and hold the folder until then.
-        (self.orders, self.checkpointer) = (None, None);
+        (self.log, self.checkpointer) = (None, None);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -2,9 +2,11 @@
 
 use crate::web::WebRoute;
 use crate::{Reply, ReplyId};
+use indexmap::IndexMap;
 use link::{Command, StreamId, Transient};
 use sealing::NodeId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use store::Change;
 
 /// Inputs a batch takes before the core asks for no more: one frame's worth of work, so that an answer's wait is bounded.
@@ -22,10 +24,13 @@ const ROW_OVERHEAD_BYTES: usize = 24;
 /// What is said now or never in a batch, to all peers: four links' worth. Of more the newest is dropped.
 const TRANSIENTS_MAX: usize = 256;
 
+/// The same in each run: who posts could make keys that collide, and a batch has few.
+type Hashing = BuildHasherDefault<DefaultHasher>;
+
 /// The open batch. A row changed twice is written once, as it is at the end.
 #[derive(Debug, Default)]
 pub struct Batch {
-    changes: BTreeMap<(u64, Vec<u8>), Option<Vec<u8>>>,
+    changes: IndexMap<(u64, Vec<u8>), Option<Vec<u8>>, Hashing>,
     bytes: usize,
     inputs: usize,
     /// Apps whose state changed: their snapshots are published.
@@ -78,11 +83,18 @@ impl Batch {
         !self.changes.is_empty()
     }
 
-    /// The changed rows, by list and key.
+    /// The changed rows, by list, for a frame says a list once where its changes stand together.
     pub fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes)
-            .into_iter()
-            .map(|((list, key), row)| Change { list, key, row })
-            .collect()
+        let changes = std::mem::take(&mut self.changes).into_iter();
+        let mut changes: Vec<Change> = changes.map(|((list, key), row)| Change { list, key, row }).collect();
+        changes.sort_by_key(|change| change.list);
+        changes
+    }
+
+    /// An app's state changed: its snapshot is published.
+    pub fn touch(&mut self, app: &str) {
+        if !self.apps.contains(app) {
+            self.apps.insert(app.to_owned());
+        }
     }
 }

@@ -115,6 +115,8 @@ pub struct Core {
     pub(crate) kept: Kept,
     /// Why the disk has no room for more than there is.
     pub(crate) short: Option<String>,
+    /// Apps at which nobody looks: their states are not published.
+    unwatched: BTreeSet<String>,
     /// A checkpoint is to be made of the next batch that ends.
     checkpoint_is_due: bool,
     random: ChaCha20Rng,
@@ -161,6 +163,7 @@ impl Core {
             plans: Vec::new(),
             kept: Kept::default(),
             short: None,
+            unwatched: BTreeSet::new(),
             checkpoint_is_due: false,
             random: ChaCha20Rng::from_seed(start.entropy),
             next_sequence: start.synced.sequence() + 1,
@@ -207,6 +210,13 @@ impl Core {
 
     /// Takes one input. `now` is milliseconds since 1970 UTC; a clock set back does not set the core back.
     pub fn handle(&mut self, now: i64, input: Input) {
+        self.gather(now, input);
+        self.close();
+    }
+
+    /// Takes one input with which others come that are there, too: [`Core::handle`] or [`Core::close`] follows the last of
+    /// them, and nothing is done before.
+    pub fn gather(&mut self, now: i64, input: Input) {
         self.now = self.now.max(now);
         self.batch.count_input();
         self.said_to_self = 0;
@@ -222,9 +232,21 @@ impl Core {
             Input::CheckpointFailed(why) if self.notices.back().is_some_and(|(line, _)| *line == why) => {}
             Input::CheckpointFailed(why) => self.notice(why),
             Input::Room(lacks) => self.room_changed(lacks),
+            Input::Watched { app, is_watched: false } => drop(self.unwatched.insert(app)),
+            Input::Watched { app, is_watched: true } => self.watch(app),
         }
+    }
+
+    /// What was gathered is all that there was.
+    pub fn close(&mut self) {
         self.flush();
         self.tell_wake();
+    }
+
+    /// Somebody looks at an app's state: it is published with the open batch, and from then on.
+    fn watch(&mut self, app: String) {
+        self.unwatched.remove(&app);
+        self.batch.apps.insert(app);
     }
 
     /// Whether the core takes another input but [`Input::Synced`]: the open batch has room.
@@ -570,8 +592,11 @@ impl Core {
     fn close_batch(&mut self) -> Leaving {
         let batch = std::mem::take(&mut self.batch);
         let publishes = batch.apps.into_iter().filter_map(|app| {
-            let snapshot = self.apps.get(&app)?.app.snapshot();
-            Some(Out::Publish { app, snapshot })
+            let installed = self.apps.get(&app)?;
+            Some(match self.unwatched.contains(&app) {
+                true => Out::Outdate { app },
+                false => Out::Publish { snapshot: installed.app.snapshot(), app },
+            })
         });
         let stored = batch.heard.into_iter().filter_map(|(peer, stream)| {
             let heard = &self.inbox.get(&(peer, stream))?.heard;

@@ -86,7 +86,7 @@ impl Core {
             false => installed.app.event_without_growth(event, &context)?,
         };
         if !applied.deltas.is_empty() || applied.transient {
-            self.batch.apps.insert(app.to_owned());
+            self.batch.touch(app);
         }
         for delta in &applied.deltas {
             let (list, key) = installed.numbered(delta.list, delta.key.to_vec());

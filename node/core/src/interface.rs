@@ -42,6 +42,13 @@ pub enum Input {
     Room(Option<String>),
     /// A checkpoint could not be made, and why, for people; nothing is lost.
     CheckpointFailed(String),
+    /// Whether somebody looks at an app's state, as at first: else it is not published. Who looks again gets the newest.
+    Watched {
+        /// The app's name.
+        app: String,
+        /// Whether somebody does.
+        is_watched: bool,
+    },
 }
 
 /// An input of an app, posted from outside.
@@ -121,6 +128,11 @@ pub enum Out {
         app: String,
         /// Its state.
         snapshot: Snapshot,
+    },
+    /// The state of an app at which nobody looks ([`Input::Watched`]) is newer than what was published.
+    Outdate {
+        /// The app's name.
+        app: String,
     },
     /// An answer.
     Reply {

@@ -68,6 +68,7 @@ impl Node {
                 Effect::Checkpoint { .. } => {}
                 Effect::Out(released) => match released.into_inner() {
                     Out::Publish { snapshot, .. } => self.published = Some(snapshot),
+                    Out::Outdate { .. } => self.published = None,
                     Out::Reply { reply, .. } => self.reply = Some(reply),
                     Out::Link(_) | Out::Web(_) => {}
                 },

@@ -121,6 +121,7 @@ impl Node {
                 Effect::WakeAt(_) | Effect::Checkpoint { .. } => {}
                 Effect::Out(released) => match released.into_inner() {
                     Out::Publish { app, snapshot } => drop(self.published.insert(app, snapshot)),
+                    Out::Outdate { app } => drop(self.published.remove(&app)),
                     Out::Link(Command::Send { peer, record }) => {
                         self.sent.push((peer, record.stream, record.number));
                     }

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a test has the log around the core")]
 
 use engine::Snapshot;
-use node_core::{Core, Effect, Input, Out, Recovery, Source, Start, StartError};
+use node_core::{Core, Effect, Input, Out, Post, Recovery, ReplyId, Source, Start, StartError};
 use sealing::{NodeId, Run};
 use store::{Log, Memory};
 
@@ -11,6 +11,7 @@ const HOUR: i64 = 3_600_000;
 
 struct Disk {
     log: Log<Memory>,
+    frames: u64,
     published: Option<Snapshot>,
     wake: Option<i64>,
 }
@@ -38,7 +39,7 @@ fn start(
         notices: Vec::new(),
     };
     let mut core = recovery.start(start)?;
-    let mut disk = Disk { log, published: None, wake: None };
+    let mut disk = Disk { log, frames: 0, published: None, wake: None };
     disk.carry_out(&mut core, now);
     Ok((core, disk))
 }
@@ -48,6 +49,7 @@ impl Disk {
         while let Some(effect) = core.poll_effect() {
             match effect {
                 Effect::Append { sequence, changes } => {
+                    self.frames += 1;
                     let appended =
                         self.log.append(sequence, &changes).unwrap_or_else(|wrong| panic!("{wrong}"));
                     let synced = self.log.sync(appended).unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -55,11 +57,11 @@ impl Disk {
                 }
                 Effect::WakeAt(wake) => self.wake = wake,
                 Effect::Checkpoint { .. } => {}
-                Effect::Out(released) => {
-                    if let Out::Publish { snapshot, .. } = released.into_inner() {
-                        self.published = Some(snapshot);
-                    }
-                }
+                Effect::Out(released) => match released.into_inner() {
+                    Out::Publish { snapshot, .. } => self.published = Some(snapshot),
+                    Out::Outdate { .. } => self.published = None,
+                    _ => {}
+                },
             }
         }
     }
@@ -149,4 +151,57 @@ fn an_every_that_fired_does_not_fire_again_because_another_had_not() {
         start(&storage, midnight + HOUR, SOURCE, &[]).unwrap_or_else(|w| panic!("{w}"));
     disk.tick(&mut core, midnight + HOUR);
     assert_eq!(disk.view("both"), r#"{"days":1,"minutes":2}"#, "an hour of minutes was missed: once");
+}
+
+#[test]
+fn an_app_at_which_nobody_looks_is_published_once_somebody_does() {
+    const SOURCE: &str = "app a\nstate n: int = 0\non add() { n += 1 }\nview seen = n\n";
+    let (mut core, mut disk) =
+        start(&Memory::new(1), 0, SOURCE, &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let watched = |is_watched| Input::Watched { app: "a".to_owned(), is_watched };
+    core.handle(0, add());
+    disk.carry_out(&mut core, 0);
+    assert_eq!(disk.view("seen"), "1");
+    core.handle(0, watched(false));
+    disk.carry_out(&mut core, 0);
+    assert_eq!(disk.view("seen"), "1", "what is as new as the state stays");
+    for _ in 0..3 {
+        core.handle(0, add());
+        disk.carry_out(&mut core, 0);
+        assert!(disk.published.is_none(), "what was published is older than what was answered");
+    }
+    core.handle(0, watched(true));
+    disk.carry_out(&mut core, 0);
+    assert_eq!(disk.view("seen"), "4", "nothing was under way");
+    core.handle(0, watched(false));
+    core.handle(0, add());
+    core.handle(0, watched(true));
+    core.handle(0, add());
+    // The first of the two is being written, the second in the open batch: what is looked at waits for both.
+    disk.carry_out(&mut core, 0);
+    assert_eq!(disk.view("seen"), "6");
+    core.handle(0, watched(true));
+    core.handle(0, Input::Watched { app: "other".to_owned(), is_watched: true });
+    disk.carry_out(&mut core, 0);
+    assert_eq!(disk.view("seen"), "6");
+}
+
+#[test]
+fn what_is_gathered_is_one_frame() {
+    const SOURCE: &str = "app a\nstate n: int = 0\non add() { n += 1 }\nview seen = n\n";
+    let (mut core, mut disk) =
+        start(&Memory::new(1), 0, SOURCE, &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
+    for _ in 0..3 {
+        core.gather(0, add());
+        assert!(core.poll_effect().is_none(), "more comes");
+    }
+    core.close();
+    let frames = disk.frames;
+    disk.carry_out(&mut core, 0);
+    assert_eq!((disk.view("seen").as_str(), disk.frames), ("3", frames + 1));
+}
+
+fn add() -> Input {
+    let (app, input, body, by) = ("a".to_owned(), "add".to_owned(), b"{}".to_vec(), String::new());
+    Input::Post(Post { reply: ReplyId(1), app, input, body, by, idempotency_key: None })
 }

@@ -86,6 +86,7 @@ impl Node {
         let Effect::Out(released) = effect else { return };
         match released.into_inner() {
             Out::Publish { snapshot, .. } => self.published = Some(snapshot),
+            Out::Outdate { .. } => self.published = None,
             Out::Web(attempt) => self.tries.push(attempt),
             Out::Reply { reply, .. } => self.replies.push(reply),
             Out::Link(_) => {}

@@ -172,7 +172,6 @@ impl<'a> World<'a> {
     /// Changes a bit of the newest checkpoint, as long as no other is rotten.
     fn rot(&mut self) {
         let names = self.memory.list().unwrap();
-        self.rotten.take_if(|rotten| !names.contains(rotten));
         // Where a full disk left one checkpoint alone, it may not rot.
         let newest = names.into_iter().filter(|name| is_checkpoint(name) && !self.alone).max();
         let Some(newest) = newest.filter(|_| self.rotten.is_none() && !self.lied) else { return };
@@ -238,6 +237,9 @@ impl<'a> World<'a> {
             assert!(self.rotten.is_some() || self.lied || unread, "{:?}", opened.passed_over);
             self.reach("rot passed over");
         }
+        // The folder was synced: what was removed before comes back no more.
+        let names = self.memory.list().unwrap_or_default();
+        self.rotten.take_if(|rotten| !names.is_empty() && !names.contains(rotten));
         if self.lied {
             self.believe(replayed);
         } else {

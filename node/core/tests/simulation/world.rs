@@ -370,6 +370,7 @@ impl World {
             Effect::Out(released) => match released.into_inner() {
                 Out::Publish { app, .. } if app == "stuck" => {}
                 Out::Publish { snapshot, .. } => running.published = Some(snapshot),
+                Out::Outdate { .. } => running.published = None,
                 Out::Link(mut command) => {
                     if let Command::AddPeer(peer) = &mut command {
                         peer.memo = this.memos.get(&peer.node).copied().map(link::MemoPlace);

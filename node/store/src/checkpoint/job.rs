@@ -18,8 +18,8 @@ use crate::storage::UNFINISHED;
 use crate::walk::{Amount, Position};
 use crate::{Storage, StoreError, Synced};
 
-/// Pieces written between two syncs: a mebibyte, so that the medium's queue stays short for the log.
-const PIECES_PER_SYNC: u32 = 4;
+/// Pieces written between two syncs: the medium's queue stays short for the log, whose frames wait no longer than for one piece.
+const PIECES_PER_SYNC: u32 = 1;
 
 /// The rows of a checkpoint, in ascending order of list and key.
 pub type Rows = Box<dyn Iterator<Item = Row> + Send>;
