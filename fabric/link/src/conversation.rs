@@ -227,9 +227,9 @@ impl Conversation {
         self.outgoing.values().any(Outgoing::waits_for_credit)
     }
 
-    /// Whether streams of ours were named here.
-    pub(crate) fn knows_own_streams(&self) -> bool {
-        !self.outgoing.is_empty()
+    /// The streams of ours that were named here.
+    pub(crate) fn own_streams(&self) -> Vec<StreamId> {
+        self.handles.keys().copied().collect()
     }
 
     /// Whether a record of ours has no outcome.

@@ -38,10 +38,13 @@ pub enum Effect {
         peer: NodeId,
     },
     /// The link to the peer went to rest, and the streams of ours that were declared to it are forgotten: declare each
-    /// anew before its next record. A record that was sent meanwhile was not taken.
+    /// anew before its next record. A record that was sent meanwhile was not taken. One that is not named here was
+    /// declared since, or never was.
     Rested {
         /// Whose link.
         peer: NodeId,
+        /// What is forgotten.
+        streams: Vec<StreamId>,
     },
     /// The link to the peer woke, and knows no more of it than its last address: add it again.
     Woke {

@@ -103,8 +103,9 @@ impl Link {
         if self.memo_saved != Mark::of(&self.memo().encode()) {
             self.save_memo(call.effects);
         }
-        if self.conversation.knows_own_streams() {
-            call.effects.push(Effect::Rested { peer: self.node });
+        let streams = self.conversation.own_streams();
+        if !streams.is_empty() {
+            call.effects.push(Effect::Rested { peer: self.node, streams });
         }
         Some(resting)
     }

@@ -322,7 +322,10 @@ impl Core {
                 self.link_states.insert(node, state);
             }
             link::Effect::Stranger { node } => self.stranger(node),
-            link::Effect::Rested { peer } => self.batch.streams.extend(self.outbox.begin_anew_to(peer)),
+            link::Effect::Rested { streams, .. } => {
+                self.outbox.begin_anew_of(&streams);
+                self.batch.streams.extend(streams);
+            }
             link::Effect::Woke { peer } => {
                 let known = self.peers.get(&peer).filter(|row| !row.removed);
                 self.batch.commands.extend(known.map(|row| add_peer(peer, row)));

@@ -179,6 +179,12 @@ impl Stream {
         }
     }
 
+    /// The link knows nothing of it any more: what is unsettled is declared and handed over again.
+    fn begin_anew(&mut self) {
+        self.declared = false;
+        self.rewind(0);
+    }
+
     /// Takes the oldest record, which now has its outcome.
     fn settle_oldest(&mut self) -> Option<(u64, Unsettled)> {
         let unsettled = self.unsettled.pop_front()?;
@@ -332,19 +338,16 @@ impl Outbox {
 
     /// The link begins anew: what is unsettled is declared and handed over again.
     pub fn begin_anew(&mut self) {
-        for stream in self.streams.values_mut() {
-            stream.declared = false;
-            stream.rewind(0);
-        }
+        self.streams.values_mut().for_each(Stream::begin_anew);
     }
 
-    /// The link to a peer forgot its streams: what is unsettled of them is declared and handed over again.
-    pub fn begin_anew_to(&mut self, peer: NodeId) -> Vec<StreamId> {
-        for stream in self.streams.values_mut().filter(|stream| stream.route.peer == peer) {
-            stream.declared = false;
-            stream.rewind(0);
+    /// A link forgot these streams: what is unsettled of them is declared and handed over again.
+    pub fn begin_anew_of(&mut self, streams: &[StreamId]) {
+        for stream in streams {
+            if let Some(stream) = self.streams.get_mut(stream) {
+                stream.begin_anew();
+            }
         }
-        self.streams_to(peer)
     }
 
     /// The streams to a peer.
@@ -452,6 +455,25 @@ mod tests {
         assert_eq!(handed(&mut outbox).1, vec![3, 4, 5]);
         stream(&mut outbox).rewind(1);
         assert_eq!(handed(&mut outbox).1, vec![2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_a_link_forgot_is_declared_again_and_nothing_else_is() {
+        const OTHER: StreamId = StreamId([8; 16]);
+        let mut outbox = filled(2, 10);
+        let to_another = Route { to_app: "c".to_owned(), ..route() };
+        outbox.push(&to_another, OTHER, unsettled(1, 10));
+        sync(&mut outbox);
+        let other = outbox.stream_mut(OTHER).expect("it was pushed");
+        other.mark_synced(other.mark());
+        assert_eq!(handed(&mut outbox), (true, vec![1, 2]));
+        let (declaration, records) = outbox.stream_mut(OTHER).expect("it is there").hand_over();
+        assert_eq!((declaration.is_some(), records.len()), (true, 1));
+        // That its link went to rest is heard late: the other stream was declared meanwhile.
+        outbox.begin_anew_of(&[ID, StreamId([7; 16])]);
+        assert_eq!(handed(&mut outbox), (true, vec![1, 2]));
+        let (declaration, records) = outbox.stream_mut(OTHER).expect("it is there").hand_over();
+        assert_eq!((declaration, records.len()), (None, 0));
     }
 
     #[test]

@@ -316,10 +316,8 @@ impl Node {
     }
 
     /// The link to a peer forgot what was declared to it.
-    pub fn on_rested(&mut self, peer: NodeId) {
-        if let Some(outbox) = self.store.outboxes.get(&peer) {
-            self.declared.remove(&outbox.stream);
-        }
+    pub fn on_rested(&mut self, streams: &[StreamId]) {
+        self.declared.retain(|declared| !streams.contains(declared));
     }
 
     /// The link to a peer woke and knows nothing more of it.

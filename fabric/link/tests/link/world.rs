@@ -381,8 +381,8 @@ impl World {
                     endpoint.place_read(now, peer, place);
                 }
             }
-            Effect::Rested { peer } => {
-                at.on_rested(peer);
+            Effect::Rested { streams, .. } => {
+                at.on_rested(&streams);
                 self.reach("a link with streams went to rest");
             }
             Effect::Woke { peer } => {
