@@ -2,7 +2,8 @@
 //! is not told that it was done, and the next start has all that was answered.
 //!
 //! A write is made to fail by the system's limit on the size of files (`prlimit`), a sync by `strace`, which gives the node
-//! an error in its place. Where the system has no `strace`, or lets nobody trace, the test says so and passes.
+//! an error in its place. Where the system has no `strace`, or lets nobody trace, the test says so and passes, or fails if
+//! `SELVEDGE_REQUIRE_STRACE` is set.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stderr, reason = "a test says what it did")]
 
@@ -96,6 +97,8 @@ fn a_sync_that_fails_ends_the_node_with_its_own_code_and_nothing_answered_is_los
     let traces =
         Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     if !traces.is_ok_and(|status| status.success()) {
+        let required = std::env::var_os("SELVEDGE_REQUIRE_STRACE").is_some();
+        assert!(!required, "SELVEDGE_REQUIRE_STRACE is set, and there is no strace, or it may trace nothing");
         return eprintln!("SKIPPED: there is no strace here, or it may trace nothing");
     }
     let folder = folder();
