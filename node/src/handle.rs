@@ -82,7 +82,7 @@ pub enum ViewError {
     /// The view was over its budget of operations or bytes.
     #[error("{0}")]
     Budget(String),
-    /// It costs more than [`Effort::Little`].
+    /// It is not done with [`Effort::Little`]: it costs more, or there is no room now. [`Effort::Whole`] says which.
     #[error("the view costs more than a little")]
     Costly,
     /// Other views leave no room for it now; try again after so many seconds.

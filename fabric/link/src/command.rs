@@ -140,7 +140,7 @@ pub enum Command {
     RemovePeer(NodeId),
     /// A person decided that this copy of the node goes on with a peer that took another one.
     Resume(NodeId),
-    /// A stream of ours.
+    /// A stream of ours, before its first record in this process and since [`Effect::Rested`](crate::Effect::Rested).
     Declare {
         /// To whom.
         peer: NodeId,

@@ -324,7 +324,8 @@ impl Endpoint {
         }
     }
 
-    /// Adds a peer, or takes newer addresses or a newer card of one that is there. A memo counts only the first time.
+    /// Adds a peer, or takes newer addresses or a newer card of one that is there. A memo counts only the first time. One
+    /// at rest takes nothing: it is told all again after [`Effect::Woke`].
     pub fn add_peer(&mut self, now: Time, peer: Peer) {
         let node = peer.node;
         if node == self.config.identity.id() {
@@ -383,7 +384,8 @@ impl Endpoint {
         self.with(now, node, |link, call| link.lift_fence(call));
     }
 
-    /// Names a stream of ours before its first record in this process. A stream that is declared already stays as it is.
+    /// Names a stream of ours before its first record in this process, and since [`Effect::Rested`]. Wakes a link at rest. A stream
+    /// that is declared already stays as it is.
     pub fn declare(&mut self, now: Time, peer: NodeId, declaration: Declaration) {
         self.wake(peer, None);
         self.on_link(now, peer, |link, _| link.conversation.declare(declaration));

@@ -1,8 +1,8 @@
 //! How a link goes to rest, and wakes (§10.8).
 //!
-//! It rests when its last epoch carried nothing, nothing is waited for on either side, and it was silent for a while. Then
-//! neither side has declared a stream in this pair of runs, so nothing of streams needs to be kept; and the keys are in
-//! the memo place. To wake, the place is read: until it was, the link takes commands and does nothing else. Must not
+//! It rests when no stream was declared in this pair of runs (so the initiator ended the epoch before, if that carried
+//! something), nothing is waited for on either side, and it was silent for a while. Nothing of streams needs to be kept
+//! then, and the keys are in the memo place. To wake, the place is read: until it was, the link takes commands and does nothing else. Must not
 //! know the other links.
 
 use std::fmt;

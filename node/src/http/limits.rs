@@ -10,8 +10,8 @@ pub(super) const CONNECTIONS_MAX: usize = 512;
 pub(super) const EVENT_STREAMS_MAX: usize = 384;
 const _: () = assert!(EVENT_STREAMS_MAX < CONNECTIONS_MAX);
 
-/// What a view may cost where only such views are computed: at most some milliseconds, so that whoever waits there waits for
-/// little, whatever other views cost. One that costs more did it for nothing, and begins anew among the costly: a 256th of
+/// What a view may cost where each is tried first: at most some milliseconds, so that whoever waits there waits for
+/// little, whatever other views cost. One that costs more, or has no room, did it for nothing, and begins anew among the costly: a 256th of
 /// what it may cost there.
 pub(crate) const LITTLE_OPERATIONS_MAX: u64 = engine::OPERATIONS_MAX / 256;
 

@@ -3,7 +3,7 @@
 //! order of their keys, as `next_id` makes them, a page is one number. The area where a row came last is held beside the
 //! others, so that keys that only grow do not copy the way to all areas after each snapshot.
 
-use super::pages::COUNTS;
+use super::pages::COUNT_BYTES;
 use triomphe::Arc;
 
 /// Keys of a page, and pages of an area.
@@ -97,8 +97,8 @@ pub(crate) struct Dense {
     loose: bool,
 }
 
-const PAGE_BYTES: usize = size_of::<Page>() + COUNTS;
-const AREA_BYTES: usize = size_of::<Area>() + COUNTS;
+const PAGE_BYTES: usize = size_of::<Page>() + COUNT_BYTES;
+const AREA_BYTES: usize = size_of::<Area>() + COUNT_BYTES;
 
 /// A key counted from the least int: its area, its page there and its place in the page.
 fn split(key: i64) -> (u64, usize, usize) {
@@ -153,7 +153,7 @@ impl Dense {
 
     /// Whether an area is between the first and the last.
     #[inline(always)]
-    fn counts(&self, number: u64) -> bool {
+    fn is_counted(&self, number: u64) -> bool {
         number.wrapping_sub(self.first) < self.areas.len() as u64
     }
 
@@ -316,7 +316,7 @@ impl Dense {
     pub(super) fn at_or_after(&self, key: i64) -> Option<(i64, u32)> {
         let mut at = unsigned(key).max(self.first << 12);
         loop {
-            if !self.counts(at >> 12) {
+            if !self.is_counted(at >> 12) {
                 return None;
             }
             let Some(there) = self.area(at >> 12) else {
@@ -340,7 +340,7 @@ impl Dense {
         // The very last area ends where numbers do.
         let mut at = unsigned(key).min(end.wrapping_sub(1));
         loop {
-            if !self.counts(at >> 12) {
+            if !self.is_counted(at >> 12) {
                 return None;
             }
             let Some(there) = self.area(at >> 12) else {

@@ -47,12 +47,12 @@ impl<T: Clone + Default, const N: usize> Page for Arc<[T; N]> {
     }
 
     fn memory(&self) -> usize {
-        COUNTS + N * size_of::<T>()
+        COUNT_BYTES + N * size_of::<T>()
     }
 }
 
 /// Bytes of an `Arc`'s count: one, since nothing refers to it weakly, so that asking whether it is shared only reads.
-pub(super) const COUNTS: usize = size_of::<usize>();
+pub(super) const COUNT_BYTES: usize = size_of::<usize>();
 
 #[derive(Debug, Clone)]
 pub(super) struct Pages<P: Page> {
@@ -172,9 +172,9 @@ impl<P: Page> Pages<P> {
 
     /// Bytes, not counting what elements point to.
     pub(super) fn memory(&self) -> usize {
-        let branch = COUNTS + BRANCH * size_of::<P>();
+        let branch = COUNT_BYTES + BRANCH * size_of::<P>();
         let pages = self.root.iter().flat_map(|branch| branch.iter()).chain(&self.last).map(Page::memory);
-        let root = COUNTS + self.root.capacity() * size_of::<usize>() + self.root.len() * branch;
+        let root = COUNT_BYTES + self.root.capacity() * size_of::<usize>() + self.root.len() * branch;
         let last = self.last.capacity() * size_of::<P>();
         root + last + pages.sum::<usize>() + self.tail.capacity() * size_of::<P::Element>()
     }

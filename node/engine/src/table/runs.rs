@@ -10,7 +10,7 @@
 
 use super::dense::{signed, trim, unsigned};
 use super::entries::{FewWords, Words};
-use super::pages::COUNTS;
+use super::pages::COUNT_BYTES;
 use super::piece::{Piece, ROOM, Run};
 use super::runs_walk::{Far, RunsWalk};
 use super::tree::{Limit, Tree};
@@ -420,7 +420,7 @@ impl Runs {
                 Page::Words(words) => words.memory(),
                 Page::Tree(tree) => tree.memory(),
             });
-            COUNTS + size_of::<Area>() + pages.sum::<usize>()
+            COUNT_BYTES + size_of::<Area>() + pages.sum::<usize>()
         });
         areas.sum::<usize>() + self.areas.capacity() * size_of::<usize>()
     }

@@ -5,7 +5,7 @@
 //! The tree of a list's keys has with each entry where the row stands; that of an index has not.
 
 use super::entries::{ENTRIES_MAX, Entries, SEPARATORS_MAX, Words};
-use super::pages::COUNTS;
+use super::pages::COUNT_BYTES;
 use std::cmp::Ordering;
 use triomphe::Arc;
 
@@ -249,7 +249,7 @@ impl<E: Entries> Node<E> {
     }
 
     fn memory(&self) -> usize {
-        let own = COUNTS + size_of::<Node<E>>();
+        let own = COUNT_BYTES + size_of::<Node<E>>();
         own + match self {
             Node::Leaf(leaf) => leaf.entries.memory() + leaf.slots.capacity() * size_of::<u32>(),
             Node::Inner(inner) => {

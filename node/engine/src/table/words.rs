@@ -1,7 +1,7 @@
 //! Pages of words as narrow as the words in them allow: most numbers are small, and what is narrow takes less memory, is
 //! copied sooner and stays in caches. The first word that is too wide makes a page wider; it stays so.
 
-use super::pages::{COUNTS, Page};
+use super::pages::{COUNT_BYTES, Page};
 use triomphe::Arc;
 
 /// Words of a page, 2 KB at most: half as many are as many times more pages to be counted when a branch is copied.
@@ -119,7 +119,7 @@ impl Page for WordPage {
             WordPage::W32(_) => 4,
             WordPage::W64(_) => 8,
         };
-        COUNTS + WORDS * word
+        COUNT_BYTES + WORDS * word
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
             let mut page = WordPage::new(&[1; WORDS]);
             assert_eq!(page.put(7, word), 1);
             for page in [WordPage::new(&words), page] {
-                assert_eq!(page.memory(), COUNTS + bytes * WORDS, "{word}");
+                assert_eq!(page.memory(), COUNT_BYTES + bytes * WORDS, "{word}");
                 assert_eq!((page.get(6), page.get(7)), (1, word));
             }
         }
